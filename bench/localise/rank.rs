@@ -169,6 +169,7 @@ fn speed(cases: &str, root: &Path) {
         let sources = ContextSources {
             knowledge: None,
             lessons: &[],
+            near_lessons: &std::collections::HashMap::new(),
             memory: &[],
             semantic: &[],
             read: &read,
@@ -218,6 +219,7 @@ fn compiled(
     let sources = ContextSources {
         knowledge: None,
         lessons: &[],
+        near_lessons: &std::collections::HashMap::new(),
         memory: &[],
         semantic: &[],
         read: &read,

@@ -50,6 +50,7 @@ mod mcp_install;
 mod mcp_live;
 mod memory;
 mod memory_authority;
+mod memory_evidence;
 mod memory_exchange;
 mod memory_judge;
 mod memory_kills;

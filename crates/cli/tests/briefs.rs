@@ -12,7 +12,7 @@ const RECEIPT: &str = "from bill import rounded, total\n\n\ndef receipt(lines):\
 const TASK: &str = "receipt: sums are rounded to ten cents";
 
 /// A shop whose check is that its files are Python.
-fn shop() -> TestEnv {
+pub(crate) fn shop() -> TestEnv {
     let env = scenes::env();
     env.write("bill.py", BILL);
     env.write("receipt.py", RECEIPT);
@@ -26,7 +26,7 @@ fn shop() -> TestEnv {
 }
 
 /// One bounce: `steps` of the coder, a verifier that agrees, and what the summarizer says.
-fn play(env: &TestEnv, steps: &str, summarizer: &str, more: &[&str]) -> Value {
+pub(crate) fn play(env: &TestEnv, steps: &str, summarizer: &str, more: &[&str]) -> Value {
     let scenario = format!(
         "{}\n[[session]]\nrole = \"summarizer\"\nbounce = 0\ncost_usd = 0.125\nfinal = '''{summarizer}'''\n",
         scenes::one_bounce(steps)
@@ -39,14 +39,14 @@ fn play(env: &TestEnv, steps: &str, summarizer: &str, more: &[&str]) -> Value {
     env.spore(&args).code(0).json()
 }
 
-const ROUND_TO_TEN: &str =
+pub(crate) const ROUND_TO_TEN: &str =
     r#"{ edit = "bill.py", find = "(cents + 2) // 5 * 5", replace = "(cents + 5) // 10 * 10" }"#;
 
-const LESSON: &str = r#"All is told below.
+pub(crate) const LESSON: &str = r#"All is told below.
 <summary>{"title": "Sums are rounded to ten cents", "summary": "The bill rounds to ten cents now.",
 "lessons": [{"title": "Rounding is done in the bill alone", "pattern": "A change of how sums look seems to belong into the receipt, which only prints what the bill rounded", "fix": "Change the rounding function of the bill and leave the receipt as it is", "scope": ["rounded"], "evidence": "the receipt needed no change"}]}</summary>"#;
 
-fn carried(env: &TestEnv, session: &str) -> Value {
+pub(crate) fn carried(env: &TestEnv, session: &str) -> Value {
     let text = scenes::artefact(env, &format!("{session}/carried.json"));
     serde_json::from_str(&text).unwrap()
 }
@@ -96,8 +96,9 @@ fn a_lesson_of_one_run_is_told_to_the_next_until_its_run_is_taken_back() {
     assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
     let id = told[0].as_str().unwrap();
     let lesson = env.spore(&["graph", "show", id, "--json"]).code(0).json();
-    let record = &lesson["metadata"]["record"];
-    assert_eq!(record, &serde_json::json!({ "carried": 1, "verified": 1, "fell_short": 0 }));
+    let listed = env.spore(&["lessons", "--json"]).code(0).json();
+    let carried_by = serde_json::json!({ "runs": 1, "verified": 1, "fell_short": 0 });
+    assert_eq!((&listed[0]["id"], &listed[0]["carried"]), (&id.into(), &carried_by));
     assert_eq!(lesson["metadata"]["scope"], serde_json::json!(["bill.py"]));
     let _ = env.spore(&["runs", "rollback", &first, "--yes"]).code(0);
     play(&env, r#"{ write = "notes.txt", content = "again\n" }"#, "Nothing to say.", &[]);

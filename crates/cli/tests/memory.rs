@@ -528,7 +528,7 @@ fn bad_input_is_told_with_what_to_do() {
     --- stdout
     --- stderr
     error: memory/CLAUDE.md has no line "L99"
-      try: `spore memory status` shows all lines; name one as L3, by its hash or its words
+      try: `spore memory status` shows all lines, `spore lessons --full` all lessons; name one as L3, by its hash or its words
     "#);
     insta::assert_snapshot!(told(&["memory", "scan", "--events", "nowhere"], 64), @"
     exit code: 64

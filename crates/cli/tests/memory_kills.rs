@@ -246,3 +246,27 @@ fn an_import_killed_at_any_effect_ends_like_one_that_was_not() {
     let left = check_with(&env, &["memory", "import", "AGENTS.md"], &[], 15, sampled(4));
     assert!(left["CLAUDE.md"].contains("Squash before merging"));
 }
+
+#[test]
+fn a_trial_that_is_killed_while_it_starts_is_on_or_is_not() {
+    let scene = project();
+    let command = ["memory", "trial", "L5", "--share", "0.5"];
+    let undisturbed = double(&scene);
+    let log = undisturbed.dir().join("effects.log");
+    let logged = [("SPORE_EFFECTS_LOG", log.to_str().unwrap())];
+    let _ = undisturbed.spore_in(&undisturbed.repo(), &command, &logged).code(0);
+    let trials = |env: &TestEnv| files(env).remove("state/trials.json");
+    let points = std::fs::read_to_string(&log).unwrap();
+    assert!(points.contains("trials.json"), "{points}");
+    for point in points.lines() {
+        let env = double(&scene);
+        let _ = env.spore_in(&env.repo(), &command, &[("SPORE_KILL_AT", point)]).code(137);
+        let left = trials(&env);
+        assert!(left.is_none() || left == trials(&undisturbed), "{point}: {left:?}");
+        // Who asks again starts it, or is told that it is on.
+        let again = env.spore(&command).code;
+        assert_eq!(again, if left.is_some() { 65 } else { 0 }, "{point}");
+        let on: Vec<Value> = serde_json::from_str(&trials(&env).unwrap()).unwrap();
+        assert_eq!(on.len(), 1, "{point}");
+    }
+}

@@ -134,7 +134,7 @@ fn a_run_is_shown_on_one_timeline_and_its_diff_by_attempt() {
     insta::assert_snapshot!("lessons_full", told(&env.spore(&["lessons", "--full"]).code(0)));
     insta::assert_snapshot!("lessons_compact", told(&env.spore(&["lessons", "--compact"]).code(0)));
     let lessons = env.spore(&["lessons", "--json"]).code(0).json();
-    assert_eq!(lessons[0]["record"]["carried"], 0, "{lessons:#}");
+    assert_eq!(lessons[0]["carried"]["runs"], 0, "{lessons:#}");
     assert_eq!(env.spore(&["lessons", "--csv"]).code(0).stdout.lines().count(), 2);
 }
 

@@ -1,7 +1,7 @@
 //! Which lessons a task file carries.
 //!
-//! Those that say something, nearest to the task first; how runs did that carried a lesson
-//! moves it up or down. Two that say the same are one. Where too few are near, the newest
+//! Those that say something, nearest to the task first; what the ledger of memory saw of a
+//! lesson moves it up or down. Two that say the same are one. Where too few are near, the newest
 //! fill up.
 
 use std::collections::HashSet;
@@ -102,7 +102,7 @@ impl<'l> Weighed<'l> {
         // By words or by meaning, whichever says more.
         let words = overlap(&terms, of_task);
         let similarity = nearness(&lesson.id).map_or(words, |near| near.max(words));
-        // A lesson that no run has tried counts fully; one that never helped counts half.
+        // A lesson that nothing has tested counts fully; one that never helped counts half.
         let value = similarity * (0.5 + lesson.record.standing());
         Self { lesson, terms, similarity, value }
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_lesson_that_never_helped_falls_behind() {
         let mut bad = lesson(1, "Cache keys", "the path cache missed because of a trailing slash");
-        bad.record = LessonRecord { carried: 9, verified: 0, fell_short: 9 };
+        bad.record = LessonRecord { helped: 0, missed: 9 };
         let good = lesson(2, "Cache paths", "a trailing slash made the cache miss its path twice");
         let task = "the path cache misses for a trailing slash";
         assert_eq!(titles(&[bad, good], task, &[])[0], "Cache paths");

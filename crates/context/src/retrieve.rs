@@ -10,6 +10,8 @@ mod graph;
 mod seed;
 mod views;
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use spore_model::graph::{Both, Links, expand};
 use spore_model::{Lesson, NodeId};
@@ -52,6 +54,8 @@ pub struct ContextSources<'a> {
     /// What is known beside the code.
     pub knowledge: Option<&'a dyn Links<Error = KnowledgeError>>,
     pub lessons: &'a [Lesson],
+    /// How near lessons are in meaning, where vectors know it.
+    pub near_lessons: &'a HashMap<NodeId, f64>,
     pub memory: &'a [MemoryLine],
     /// Items whose meaning is near the task's, best first; from vectors.
     pub semantic: &'a [(NodeId, f64)],
@@ -103,7 +107,8 @@ pub fn compile(
     };
     done(CompileStage::Expand);
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let lessons = choose(sources.lessons, task, &paths, &|_| None, options.lessons);
+    let near = |id: &NodeId| sources.near_lessons.get(id).copied();
+    let lessons = choose(sources.lessons, task, &paths, &near, options.lessons);
     let (snippets, calls) = (
         views::snippets(&view, &anchors, &files, sources.read)?,
         views::calls(&view, &anchors, &files)?,

@@ -189,6 +189,30 @@ impl Cues {
         }
         cues
     }
+
+    /// Finds what can be recognised in a lesson, which says apart when it applies and what to do
+    /// then: all terms of the one are triggers, those of the other actions.
+    pub(crate) fn of_lesson(pattern: &str, fix: &str, scope: &[String]) -> Self {
+        let (when, then) = (Self::of(pattern), Self::of(fix));
+        let mut cues = Self { wanted: then.wanted, avoided: then.avoided, ..Self::default() };
+        let named = scope.iter().map(|path| path.trim_end_matches('/').to_owned());
+        // A bare word such as `src` is in too many texts to say anything.
+        for path in named.filter(|path| is_path(path, true)).chain(when.paths).chain(then.paths) {
+            push_new(&mut cues.paths, Some(path));
+        }
+        for pointer in when.pointers.into_iter().chain(then.pointers) {
+            push_new(&mut cues.pointers, Some(pointer));
+        }
+        for term in when.triggers.into_iter().chain(when.actions) {
+            push_new(&mut cues.triggers, Some(term));
+        }
+        for term in then.triggers.into_iter().chain(then.actions) {
+            if cues.wanted.contains(&term) {
+                push_new(&mut cues.actions, Some(term));
+            }
+        }
+        cues
+    }
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: Option<T>) {

@@ -25,6 +25,18 @@ pub enum Decision {
     Remove,
 }
 
+impl Decision {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Untested => "untested",
+            Self::Keep => "keep",
+            Self::Waiting => "waiting",
+            Self::Judge => "judge",
+            Self::Remove => "remove",
+        }
+    }
+}
+
 /// When evidence is enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enough {

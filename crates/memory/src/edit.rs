@@ -19,7 +19,7 @@ use crate::cues::{Cues, DossierPointer};
 use crate::decision::{Decision, Enough, decide, may_change};
 use crate::evidence::{Decider, RootCause, Trajectory};
 use crate::ledger::{Ledger, LedgerRow};
-use crate::lines::{BROADCAST, FilePiece, LineHash, LineMap, pieces, reference, without_bullet};
+use crate::lines::{BROADCAST, FilePiece, LineHash, LineMap, LinePlace, pieces, without_bullet};
 use crate::signals::is_standing;
 
 /// What a broadcast file with a first file of its own begins with.
@@ -102,8 +102,8 @@ pub struct Edit {
 /// Why a change is not made. All of it is left undone.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RefusedEdit {
-    #[error("{} has no evidence against it in the ledger, so it stays", reference(*number))]
-    NoEvidence { number: u32, hash: LineHash },
+    #[error("{place} has no evidence against it in the ledger, so it stays")]
+    NoEvidence { place: LinePlace, hash: LineHash },
     #[error("there is no line {0} in {BROADCAST}")]
     NoLine(LineHash),
     #[error("{0} is no fragment in the ledger that asks for this")]
@@ -193,9 +193,9 @@ fn check(
     }
     match (change, line) {
         (LineChange::Remove { hash }, Some(line)) => {
-            let number = line.number;
+            let place = line.place.clone();
             let defended = may_change(ground.ledger.entry(hash));
-            let refused = || RefusedEdit::NoEvidence { number, hash: hash.clone() };
+            let refused = || RefusedEdit::NoEvidence { place, hash: hash.clone() };
             if defended { Ok(()) } else { Err(refused()) }
         }
         (LineChange::Rewrite { hash, fragments, .. }, Some(_)) => {
@@ -214,7 +214,10 @@ fn check(
             let helped = |row: &LedgerRow| row.trajectory == Trajectory::Strengthening;
             cited(ground.ledger, Some(hash), fragments, helped)?;
             if decide(ground.ledger.entry(hash), ground.enough) != Decision::Keep {
-                return Err(RefusedEdit::NoEvidence { number: line.number, hash: hash.clone() });
+                return Err(RefusedEdit::NoEvidence {
+                    place: line.place.clone(),
+                    hash: hash.clone(),
+                });
             }
             keeps_cues(&line.cues, text)
         }

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::cues::DossierPointer;
 use crate::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use crate::gate;
-use crate::lines::{LineHash, number_in, reference};
+use crate::lines::{LineHash, LinePlace};
 
 /// One piece of evidence.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub struct Fragment {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineRef {
     /// Where it stood then.
-    pub number: u32,
+    pub place: LinePlace,
     pub hash: LineHash,
 }
 
@@ -96,8 +96,10 @@ impl Fragment {
         put("signal", self.signal.as_str());
         match &self.line {
             Some(line) => {
-                put("claude_md_ref", &reference(line.number));
-                put("source_line", &line.number.to_string());
+                put("claude_md_ref", &line.place.to_string());
+                if let LinePlace::File(number) = line.place {
+                    put("source_line", &number.to_string());
+                }
                 put("source_line_hash", line.hash.as_str());
             }
             None => put("claude_md_ref", "none"),
@@ -190,9 +192,9 @@ fn line_of(front: &BTreeMap<String, String>) -> Result<Option<LineRef>, BadFragm
     if reference == "none" {
         return Ok(None);
     }
-    let number = number_in(reference).ok_or(BadFragment::Missing("claude_md_ref"))?;
+    let place = reference.parse().map_err(|_| BadFragment::Missing("claude_md_ref"))?;
     let hash = front.get("source_line_hash").ok_or(BadFragment::Missing("source_line_hash"))?;
-    Ok(Some(LineRef { number, hash: word(hash)? }))
+    Ok(Some(LineRef { place, hash: word(hash)? }))
 }
 
 /// What a file's name says about it.
@@ -286,7 +288,7 @@ pub(crate) mod tests {
 
     pub(crate) fn fragment(text: &str, trajectory: Trajectory) -> Fragment {
         let line = (trajectory != Trajectory::NewSignal)
-            .then(|| LineRef { number: 3, hash: LineHash::of(text) });
+            .then(|| LineRef { place: LinePlace::File(3), hash: LineHash::of(text) });
         Fragment {
             event: "01KDVDNA00GE7GV2JAMA490ASB".into(),
             ts: "2026-01-02T03:04:05.006Z".into(),

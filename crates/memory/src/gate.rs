@@ -122,7 +122,9 @@ impl<'a> EventHeader<'a> {
         let (payload, what) = (self.payload?, self.what?);
         let what = match (kind, what.get()) {
             (SourceKind::Runner, "\"run.started\"") => ContextKind::Task,
-            (SourceKind::Runner, "\"tools.used\"" | "\"agent.tool_use\"") => ContextKind::Trace,
+            (SourceKind::Runner, "\"tools.used\"" | "\"agent.tool_use\"" | "\"tool_use\"") => {
+                ContextKind::Trace
+            }
             _ => return None,
         };
         let session_key = self.session_key.and_then(text_of)?;

@@ -9,6 +9,11 @@
 //! `nothing` is an answer like any other. Every answer is kept, those that were refused too: a
 //! touch is paid for once.
 
+mod cases;
+mod record;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -17,158 +22,17 @@ use spore_plain::line_within;
 
 use crate::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use crate::fragment::{Fragment, LineRef};
-use crate::gate::{self, EventHeader, Passage};
-use crate::lines::{LineHash, LineMap, reference};
-use crate::pending::{Touch, TouchKey};
+use crate::pending::TouchKey;
 use crate::reading::recalled::{Quoting, Recalled};
-use crate::rules::{is_people, words_of};
+use crate::rules::is_people;
+
+pub use cases::{AROUND, CaseLine, JudgeCase, ReadEvent, SessionEvent};
+pub use record::{JudgeAnswer, JudgedTouch, JudgedTouches, word_of};
 
 /// Part of a judge's name: another text of the prompt is another judge.
 pub const JUDGE_PROMPT: &str = "1";
 
-/// How much of an event a judge is shown.
-const SAID: usize = 4_000;
-const SAID_AROUND: usize = 1_500;
-/// How many events of its session, before and after it.
-pub const AROUND: usize = 6;
-/// A shorter quote is in every text.
-const SHORTEST_QUOTE: usize = 8;
 const WHY: usize = 300;
-
-/// An event that a judge is asked about.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct JudgeCase {
-    pub touch: Touch,
-    /// Nothing where the event touches no line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<CaseLine>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_key: Option<String>,
-    /// What the event says.
-    pub said: String,
-    /// What else its session has, in order. Context, never a source.
-    pub around: Vec<SessionEvent>,
-}
-
-/// The line of a case, as it stands today.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CaseLine {
-    pub number: u32,
-    pub hash: LineHash,
-    pub text: String,
-    /// Whether it points to a dossier that is there.
-    pub has_dossier: bool,
-}
-
-/// Another event of a case's session.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SessionEvent {
-    pub kind: String,
-    #[serde(rename = "type")]
-    pub what: String,
-    pub said: String,
-    /// Whether it came after the event of the case.
-    pub after: bool,
-}
-
-/// A line of the spine, as a judge may read it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReadEvent {
-    pub id: String,
-    pub kind: String,
-    pub what: String,
-    pub session_key: Option<String>,
-    pub is_external: bool,
-    pub said: String,
-}
-
-impl ReadEvent {
-    /// Reads a line of the spine; nothing where it is no event with a kind.
-    pub fn of(line: &[u8]) -> Option<Self> {
-        let header = EventHeader::read(line).ok()?;
-        let (kind, is_external) = match header.gate() {
-            Passage::External(kind) => (kind.into_owned(), true),
-            Passage::Internal(kind) => (kind.as_str().to_owned(), false),
-            Passage::Unscannable => return None,
-        };
-        let heard = header.hear(kind.into()).ok()?;
-        let said = words_of(heard.payload).unwrap_or_else(|| heard.payload.to_owned());
-        Some(Self {
-            id: line_within(&heard.id, 80),
-            kind: heard.kind.into_owned(),
-            what: line_within(&heard.what, 100),
-            session_key: heard.session_key.map(|key| line_within(&key, 200)),
-            is_external,
-            said,
-        })
-    }
-}
-
-impl JudgeCase {
-    /// Makes a case of a touch; nothing where what stands at its place is not its event any more,
-    /// where that is no event from outside, or where its line is gone.
-    pub fn of(
-        touch: &Touch,
-        event: &ReadEvent,
-        around: Vec<SessionEvent>,
-        map: &LineMap,
-        has_dossier: &dyn Fn(&crate::cues::DossierPointer) -> bool,
-    ) -> Option<Self> {
-        if event.id != touch.event || !event.is_external || !gate::is_external(&touch.kind) {
-            return None;
-        }
-        let line = match &touch.line {
-            None => None,
-            Some(hash) => {
-                let line = map.by_hash(hash)?;
-                Some(CaseLine {
-                    number: line.number,
-                    hash: hash.clone(),
-                    text: line.text.clone(),
-                    has_dossier: line.cues.pointers.iter().any(has_dossier),
-                })
-            }
-        };
-        Some(Self {
-            touch: touch.clone(),
-            line,
-            session_key: event.session_key.clone(),
-            said: spore_plain::head(&event.said, SAID).to_owned(),
-            around,
-        })
-    }
-
-    fn key(&self) -> TouchKey {
-        (self.touch.event.clone(), self.touch.line.clone())
-    }
-
-    fn is_quoted(&self, quote: &str) -> bool {
-        has(&self.said, quote)
-    }
-
-    /// Whether what happened after the event has the quote.
-    fn is_shown_after(&self, quote: &str) -> bool {
-        self.around.iter().any(|event| event.after && has(&event.said, quote))
-    }
-}
-
-impl SessionEvent {
-    pub fn of(event: &ReadEvent, after: bool) -> Self {
-        Self {
-            kind: event.kind.clone(),
-            what: event.what.clone(),
-            said: spore_plain::head(&event.said, SAID_AROUND).to_owned(),
-            after,
-        }
-    }
-}
-
-/// Whether a text has a quote, however its white space is set.
-fn has(text: &str, quote: &str) -> bool {
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let quote = plain(quote);
-    quote.chars().count() >= SHORTEST_QUOTE && plain(text).contains(&quote)
-}
 
 /// Says what a judge is asked. Foreign text stands in JSON alone.
 pub fn judge_prompt(cases: &[JudgeCase]) -> String {
@@ -257,28 +121,6 @@ pub enum RefusedProposal {
     Recalled,
     #[error("it does not say why")]
     NoReason,
-}
-
-/// What became of one case.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct JudgedTouch {
-    pub event: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<LineHash>,
-    pub answer: JudgeAnswer,
-    pub by: Decider,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JudgeAnswer {
-    Evidence(Trajectory),
-    Nothing,
-    /// It was asked, and said nothing about the case.
-    Unanswered,
-    Refused(RefusedProposal),
-    /// The event is no longer where it was, or the line is gone: no judge was asked.
-    Gone,
 }
 
 /// What a judge's answers come to.
@@ -418,7 +260,7 @@ fn fragment(case: &JudgeCase, checked: &CheckedProposal<'_>, by: &Decider) -> Fr
                 Trajectory::Weakening => "weakens",
                 _ => "leaves unchanged",
             };
-            format!("This {verb} `{}`, by a judge's reading.", reference(line.number))
+            format!("This {verb} `{}`, by a judge's reading.", line.place)
         }
         None => "No line of the broadcast file says it, by a judge's reading.".to_owned(),
     };
@@ -432,7 +274,7 @@ fn fragment(case: &JudgeCase, checked: &CheckedProposal<'_>, by: &Decider) -> Fr
         line: case
             .line
             .as_ref()
-            .map(|line| LineRef { number: line.number, hash: line.hash.clone() }),
+            .map(|line| LineRef { place: line.place.clone(), hash: line.hash.clone() }),
         trajectory: checked.trajectory,
         root_cause: checked.root_cause,
         by: by.clone(),
@@ -441,62 +283,3 @@ fn fragment(case: &JudgeCase, checked: &CheckedProposal<'_>, by: &Decider) -> Fr
         pointers: Vec::new(),
     }
 }
-
-/// Every touch that was judged, so that none is paid for twice. One JSON line each.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct JudgedTouches {
-    text: String,
-    keys: BTreeSet<TouchKey>,
-    answers: BTreeMap<&'static str, u32>,
-}
-
-impl JudgedTouches {
-    /// Reads what is kept. A line that cannot be read stays as it is and says nothing.
-    pub fn read(text: &str) -> Self {
-        let mut all = Self::default();
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            match serde_json::from_str::<JudgedTouch>(line) {
-                Ok(touch) => all.add(&touch),
-                Err(_) => all.text.push_str(&format!("{line}\n")),
-            }
-        }
-        all
-    }
-
-    /// Keeps what became of a touch; the first time counts.
-    pub fn add(&mut self, touch: &JudgedTouch) {
-        if self.keys.insert((touch.event.clone(), touch.line.clone()))
-            && let Ok(line) = serde_json::to_string(touch)
-        {
-            self.text.push_str(&format!("{line}\n"));
-            *self.answers.entry(word_of(&touch.answer)).or_default() += 1;
-        }
-    }
-
-    pub fn keys(&self) -> &BTreeSet<TouchKey> {
-        &self.keys
-    }
-
-    /// Returns how often each answer was given.
-    pub fn answers(&self) -> &BTreeMap<&'static str, u32> {
-        &self.answers
-    }
-
-    pub fn render(&self) -> &str {
-        &self.text
-    }
-}
-
-/// Names an answer.
-pub fn word_of(answer: &JudgeAnswer) -> &'static str {
-    match answer {
-        JudgeAnswer::Evidence(trajectory) => trajectory.as_str(),
-        JudgeAnswer::Nothing => "nothing",
-        JudgeAnswer::Unanswered => "unanswered",
-        JudgeAnswer::Refused(_) => "refused",
-        JudgeAnswer::Gone => "gone",
-    }
-}
-
-#[cfg(test)]
-mod tests;

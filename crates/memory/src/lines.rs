@@ -8,12 +8,18 @@
 //! The one decision: a line is known by the hash of its words. Its number is where it stands
 //! today and is only ever shown. A line that moves, or gets another bullet, keeps its
 //! evidence; one that says something else is another line.
+//!
+//! Lessons of runs are tested like lines: [`LineMap::with_lessons`] puts them behind the file's
+//! own, known by the hash of their words as well.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use spore_model::{Lesson, NodeId};
+use spore_plain::line_within;
 
 use crate::cues::Cues;
 
@@ -78,12 +84,74 @@ impl From<LineHash> for String {
     }
 }
 
-/// One line of the broadcast file.
+/// Where a sentence stands that sessions are told.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum LinePlace {
+    /// In the broadcast file, at this number, counted from one.
+    File(u32),
+    /// Among the lessons of runs.
+    Lesson(NodeId),
+}
+
+/// Text that names no place of a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither a line of {BROADCAST} nor a lesson")]
+pub struct BadPlace(String);
+
+/// What a lesson's place begins with.
+const LESSON: &str = "lesson:";
+
+impl LinePlace {
+    /// Returns the lesson that stands there.
+    pub fn lesson(&self) -> Option<&NodeId> {
+        match self {
+            Self::File(_) => None,
+            Self::Lesson(id) => Some(id),
+        }
+    }
+}
+
+impl fmt::Display for LinePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(number) => write!(f, "{BROADCAST}:L{number}"),
+            Self::Lesson(id) => write!(f, "{LESSON}{id}"),
+        }
+    }
+}
+
+impl FromStr for LinePlace {
+    type Err = BadPlace;
+
+    fn from_str(text: &str) -> Result<Self, BadPlace> {
+        let found = match text.strip_prefix(LESSON) {
+            Some(id) => id.parse().ok().map(Self::Lesson),
+            None => number_in(text).map(Self::File),
+        };
+        found.ok_or_else(|| BadPlace(text.chars().take(80).collect()))
+    }
+}
+
+impl TryFrom<String> for LinePlace {
+    type Error = BadPlace;
+
+    fn try_from(text: String) -> Result<Self, BadPlace> {
+        text.parse()
+    }
+}
+
+impl From<LinePlace> for String {
+    fn from(place: LinePlace) -> String {
+        place.to_string()
+    }
+}
+
+/// One sentence that sessions are told: a line of the broadcast file, or a lesson.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BroadcastLine {
-    /// Where it stands, counted from one.
-    pub number: u32,
-    /// The last line of the file that belongs to it.
+pub struct ToldLine {
+    pub place: LinePlace,
+    /// The last line of the file that belongs to it; of a lesson none does.
     pub last: u32,
     /// What it says, in one line and without its bullet.
     pub text: String,
@@ -91,60 +159,93 @@ pub struct BroadcastLine {
     pub cues: Cues,
 }
 
-impl BroadcastLine {
-    /// Returns how reports name it: `memory/CLAUDE.md:L3`.
+impl ToldLine {
+    /// Makes a line of what a lesson says: when it applies, and what to do then.
+    pub fn of_lesson(lesson: &Lesson) -> Self {
+        let said = format!("{}: {} → {}", lesson.title, lesson.pattern, lesson.fix);
+        let text = words_of(&line_within(&said, LESSON_TEXT));
+        let cues = Cues::of_lesson(&lesson.pattern, &lesson.fix, &lesson.scope);
+        let place = LinePlace::Lesson(lesson.id.clone());
+        Self { place, last: 0, hash: LineHash::of(&text), text, cues }
+    }
+
+    /// Returns how reports name it: `memory/CLAUDE.md:L3`, or `lesson:` and its id.
     pub fn reference(&self) -> String {
-        reference(self.number)
+        self.place.to_string()
+    }
+
+    pub fn is_lesson(&self) -> bool {
+        self.place.lesson().is_some()
     }
 }
 
-pub(crate) fn reference(number: u32) -> String {
-    format!("{BROADCAST}:L{number}")
-}
+/// How much of a lesson is its line.
+const LESSON_TEXT: usize = 800;
 
-/// All lines of one broadcast file, in order.
+/// All lines of one broadcast file in order, and the lessons that were put behind them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LineMap {
-    lines: Vec<BroadcastLine>,
+    lines: Vec<ToldLine>,
 }
 
 impl LineMap {
     /// Reads a broadcast file. Any text has a map.
     pub fn read(text: &str) -> Self {
-        let mut lines: Vec<BroadcastLine> = Vec::new();
+        let mut lines: Vec<ToldLine> = Vec::new();
         for piece in pieces(text) {
             if let FilePiece::Line { number, last, text } = piece {
                 let hash = LineHash::of(&text);
                 let cues = Cues::of(&text);
-                lines.push(BroadcastLine { number, last, text, hash, cues });
+                let place = LinePlace::File(number);
+                lines.push(ToldLine { place, last, text, hash, cues });
             }
         }
         Self { lines }
     }
 
-    pub fn lines(&self) -> &[BroadcastLine] {
+    /// Puts lessons behind the lines. One that says what a line or an earlier lesson says has its
+    /// evidence there.
+    #[must_use]
+    pub fn with_lessons<'l>(mut self, lessons: impl IntoIterator<Item = &'l Lesson>) -> Self {
+        for lesson in lessons {
+            let line = ToldLine::of_lesson(lesson);
+            if self.by_hash(&line.hash).is_none() {
+                self.lines.push(line);
+            }
+        }
+        self
+    }
+
+    pub fn lines(&self) -> &[ToldLine] {
         &self.lines
     }
 
     /// Returns the first line with this hash; a file may say the same thing twice.
-    pub fn by_hash(&self, hash: &LineHash) -> Option<&BroadcastLine> {
+    pub fn by_hash(&self, hash: &LineHash) -> Option<&ToldLine> {
         self.lines.iter().find(|line| line.hash == *hash)
     }
 
     /// Returns the line that stands at `number`, or goes on there.
-    pub fn at(&self, number: u32) -> Option<&BroadcastLine> {
-        self.lines.iter().find(|line| (line.number..=line.last).contains(&number))
+    pub fn at(&self, number: u32) -> Option<&ToldLine> {
+        let is_there = |line: &&ToldLine| match line.place {
+            LinePlace::File(first) => (first..=line.last).contains(&number),
+            LinePlace::Lesson(_) => false,
+        };
+        self.lines.iter().find(is_there)
     }
 
     /// Returns the lines that `typed` may mean: `L3`, `3`, `memory/CLAUDE.md:L3`, the
-    /// beginning of a hash, or the words themselves. Several are a question to the person.
-    pub fn find(&self, typed: &str) -> Vec<&BroadcastLine> {
+    /// beginning of a hash, a lesson's id or the beginning or end of one, or the words
+    /// themselves. Several are a question to the person.
+    pub fn find(&self, typed: &str) -> Vec<&ToldLine> {
         if let Some(number) = number_in(typed) {
             return self.at(number).into_iter().collect();
         }
-        let by_hash =
-            |line: &&BroadcastLine| typed.len() >= 4 && line.hash.as_str().starts_with(typed);
-        let mut found: Vec<&BroadcastLine> = self.lines.iter().filter(by_hash).collect();
+        let by_hash = |line: &&ToldLine| typed.len() >= 4 && line.hash.as_str().starts_with(typed);
+        let mut found: Vec<&ToldLine> = self.lines.iter().filter(by_hash).collect();
+        if found.is_empty() {
+            found = self.lines.iter().filter(|line| is_lesson_named(line, typed)).collect();
+        }
         if found.is_empty() {
             let hash = LineHash::of(typed);
             found = self.lines.iter().filter(|line| line.hash == hash).collect();
@@ -152,6 +253,16 @@ impl LineMap {
         found.dedup_by(|a, b| a.hash == b.hash);
         found
     }
+}
+
+/// Whether a line is the lesson that `typed` begins or ends the id of.
+fn is_lesson_named(line: &ToldLine, typed: &str) -> bool {
+    let typed = typed.strip_prefix(LESSON).unwrap_or(typed).to_ascii_uppercase();
+    let is_meant = |id: &NodeId| {
+        let id = id.as_str().to_ascii_uppercase();
+        id.starts_with(&typed) || id.ends_with(&typed)
+    };
+    typed.len() >= 4 && line.place.lesson().is_some_and(is_meant)
 }
 
 /// Reads `L3`, `3`, `CLAUDE.md:L3` or `memory/CLAUDE.md:L3`.
@@ -275,11 +386,18 @@ mod tests {
 
     use super::*;
 
+    fn number(line: &ToldLine) -> u32 {
+        match line.place {
+            LinePlace::File(number) => number,
+            LinePlace::Lesson(_) => 0,
+        }
+    }
+
     #[track_caller]
     fn check(text: &str, expected: &[(u32, u32, &str)]) {
         let map = LineMap::read(text);
         let found: Vec<(u32, u32, &str)> =
-            map.lines().iter().map(|line| (line.number, line.last, line.text.as_str())).collect();
+            map.lines().iter().map(|line| (number(line), line.last, line.text.as_str())).collect();
         assert_eq!(found, expected, "{text}");
     }
 
@@ -340,7 +458,7 @@ mod tests {
         let map = LineMap::read("# x\n- one\n  more\n- two\n");
         let hash = map.lines()[1].hash.clone();
         let numbers =
-            |typed: &str| -> Vec<u32> { map.find(typed).iter().map(|line| line.number).collect() };
+            |typed: &str| -> Vec<u32> { map.find(typed).iter().map(|line| number(line)).collect() };
         assert_eq!(numbers("L2"), [2]);
         assert_eq!(numbers("3"), [2]);
         assert_eq!(numbers("memory/CLAUDE.md:L4"), [4]);
@@ -350,13 +468,65 @@ mod tests {
         assert_eq!(numbers("three"), [] as [u32; 0]);
     }
 
+    fn lesson(number: u64, title: &str) -> Lesson {
+        Lesson {
+            id: NodeId::from_parts(
+                1_767_225_600_000,
+                0xabc_def0_1234_5678_9abc + u128::from(number),
+            ),
+            title: title.into(),
+            pattern: "When a path becomes a key of `PathCache`,\nit is compared as text".into(),
+            fix: "Call `normalise`, never `to_string`".into(),
+            scope: vec!["src/cache".into()],
+            evidence: String::new(),
+            run: None,
+            created: spore_model::Timestamp::from_millis(1_767_225_600_000),
+            record: spore_model::LessonRecord::default(),
+        }
+    }
+
+    #[test]
+    fn lessons_stand_behind_the_lines_and_are_found_by_id_hash_and_words() {
+        let (one, again) = (lesson(1, "Keys"), lesson(2, "Keys"));
+        let map = LineMap::read("- one\n").with_lessons([&one, &again]);
+        let [line, told] = map.lines() else { unreachable!("the same words are one lesson") };
+        assert!(!line.is_lesson() && told.is_lesson());
+        assert_eq!(told.hash, LineHash::of(&told.text));
+        assert!(!told.text.contains('\n'), "{}", told.text);
+        assert_eq!(told.reference(), format!("lesson:{}", one.id));
+        assert_eq!(told.reference().parse(), Ok(told.place.clone()));
+        assert_eq!(map.at(0), None, "a lesson has no number");
+        for typed in [
+            one.id.as_str(),
+            &one.id.short().to_lowercase(),
+            &told.reference(),
+            &told.hash.as_str()[..6],
+            &told.text,
+        ] {
+            assert_eq!(map.find(typed), [told], "{typed}");
+        }
+        assert!(map.find(&one.id.short()[5..]).is_empty(), "too short to mean one");
+    }
+
+    #[test]
+    fn a_lesson_applies_by_its_pattern_and_asks_for_its_fix() {
+        let cues = ToldLine::of_lesson(&lesson(1, "Keys")).cues;
+        assert_eq!(cues.paths, ["src/cache"]);
+        assert!(cues.triggers.contains(&"PathCache".to_owned()), "{:?}", cues.triggers);
+        assert_eq!(
+            (cues.wanted, cues.avoided),
+            (vec!["normalise".into()], vec!["to_string".into()])
+        );
+    }
+
     proptest! {
         #[test]
         fn any_text_has_a_map_and_no_line_is_in_it_twice(text in "([-#`<> a-z0-9@.!\\[\\]]{0,12}\n){0,12}") {
             let count = u32::try_from(text.lines().count()).unwrap();
             let mut end = 0;
             for line in LineMap::read(&text).lines() {
-                prop_assert!(line.number > end && line.last >= line.number && line.last <= count);
+                let first = number(line);
+                prop_assert!(first > end && line.last >= first && line.last <= count);
                 prop_assert_eq!(&LineHash::of(&line.text), &line.hash);
                 end = line.last;
             }

@@ -11,7 +11,7 @@ use crate::decision::{Decision, Enough, decide};
 use crate::edit::{LONGEST_LINE, LineChange};
 use crate::evidence::Decider;
 use crate::ledger::{Ledger, LedgerRow};
-use crate::lines::{BroadcastLine, LineHash, LineMap};
+use crate::lines::{LineHash, LineMap, ToldLine};
 use crate::signals::{self, SignalGroup};
 
 /// How many pieces of evidence are shown for each line, the newest first.
@@ -74,7 +74,7 @@ impl EditProposal {
 
 /// What a model is asked about: lines with evidence for or against them, and what no line says.
 pub struct EditQuestion<'a> {
-    lines: Vec<(&'a BroadcastLine, Decision, Vec<&'a LedgerRow>)>,
+    lines: Vec<(&'a ToldLine, Decision, Vec<&'a LedgerRow>)>,
     groups: Vec<SignalGroup<'a>>,
 }
 

@@ -28,7 +28,7 @@ use spore_plain::line_within;
 use crate::cues::DossierPointer;
 use crate::evidence::{Activation, EvidenceSignal, RootCause, Trajectory};
 use crate::gate::AdmittedEvent;
-use crate::lines::{BroadcastLine, LineHash, LineMap};
+use crate::lines::{LineHash, LineMap, ToldLine};
 use crate::reading::matcher::{Related, Relation};
 use crate::reading::recalled::Quoting;
 use crate::reading::speech::SpokenKind;
@@ -166,7 +166,7 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
     touched.iter().map(decide).collect()
 }
 
-fn names_pointer(payload: &str, line: &BroadcastLine) -> bool {
+fn names_pointer(payload: &str, line: &ToldLine) -> bool {
     let named = |pointer: &DossierPointer| {
         payload.contains(&pointer.to_string()) || payload.contains(&pointer.dossier())
     };
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(run, "RUN");
             carried.iter().map(|text| LineHash::of(text)).collect()
         };
-        let speech = words_of(&payload).and_then(|text| crate::reading::speech::read(&text));
+        let speech = words_of(&payload).and_then(|text| crate::reading::speech::read(&text, false));
         let judged = judge(&Hearing {
             heard: &heard,
             related: &related,
@@ -352,7 +352,8 @@ mod tests {
         let told: Vec<String> = judged
             .iter()
             .map(|j| {
-                let line = j.line.map_or(0, |line| map.lines()[line].number);
+                let line = j.line.map(|line| map.lines()[line].reference());
+                let line = line.as_deref().and_then(|line| line.rsplit('L').next()).unwrap_or("0");
                 let cause = j.root_cause.map_or("", RootCause::as_str);
                 format!("{} {line} {cause}", j.trajectory).trim_end().to_owned()
             })

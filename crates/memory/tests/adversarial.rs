@@ -21,7 +21,7 @@ use spore_memory::judging::{
 };
 use spore_memory::known::KnownFragments;
 use spore_memory::ledger::Ledger;
-use spore_memory::lines::{LineHash, LineMap};
+use spore_memory::lines::{LineHash, LineMap, LinePlace};
 use spore_memory::pending::Touch;
 use spore_memory::proposing::EditProposal;
 use spore_memory::reading::recalled::Recalled;
@@ -122,7 +122,7 @@ fn case(line: Option<&str>) -> JudgeCase {
     JudgeCase {
         touch: touch(line),
         line: line.map(|text| CaseLine {
-            number: 4,
+            place: LinePlace::File(4),
             hash: LineHash::of(text),
             text: text.into(),
             has_dossier: false,
@@ -175,7 +175,7 @@ fn failed(text: &str, event: &str) -> Fragment {
         session_key: None,
         what: "memory.feedback".into(),
         signal: EvidenceSignal::Statement,
-        line: Some(LineRef { number: 3, hash: LineHash::of(text) }),
+        line: Some(LineRef { place: LinePlace::File(3), hash: LineHash::of(text) }),
         trajectory: Trajectory::Weakening,
         root_cause: Some(RootCause::DirectionWrong),
         by: Decider::Rule,

@@ -9,12 +9,14 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use spore_memory::evidence::Trajectory;
 use spore_memory::fragment::Fragment;
 use spore_memory::known::KnownFragments;
-use spore_memory::lines::{LineHash, LineMap};
+use spore_memory::lines::{LineHash, LineMap, LinePlace, ToldLine};
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
 use spore_memory::scan::{PassError, ScanTask, Scanned, scan};
+use spore_model::{Lesson, LessonRecord, NodeId, Timestamp};
 use spore_store::spine::{Cursor, Spine};
 use tempfile::TempDir;
 
@@ -28,6 +30,8 @@ struct World {
     in_ledger: HashSet<LineHash>,
     coverage: bool,
     most: usize,
+    /// What every run was told.
+    carried: Vec<LineHash>,
 }
 
 impl World {
@@ -39,6 +43,7 @@ impl World {
             in_ledger: HashSet::new(),
             coverage: false,
             most: 100,
+            carried: Vec::new(),
         }
     }
 
@@ -72,7 +77,7 @@ impl World {
             coverage: self.coverage,
             most: self.most,
             pending_per_line: 50,
-            carried: &|_| Vec::new(),
+            carried: &|_| self.carried.clone(),
             turns: &Turns::default(),
             recalled: &Recalled::default(),
             stop,
@@ -172,7 +177,7 @@ fn a_line_that_moved_is_still_the_one_the_evidence_is_about() {
     world.event(2, &json!("human"), "memory.feedback", &about(SQL, "missed"));
     let second = world.scan(&first.to);
     let line = second.fragments[0].line.clone().unwrap();
-    assert_eq!((line.number, line.hash), (1, LineHash::of(SQL)));
+    assert_eq!((line.place, line.hash), (LinePlace::File(1), LineHash::of(SQL)));
     let known = KnownFragments::of(world.known.iter().cloned().chain(names(&second)));
     assert_eq!(known.about(&LineHash::of(SQL)), 2);
 }
@@ -296,6 +301,73 @@ fn a_spine_that_cannot_be_read_is_an_error_and_no_empty_scan() {
     fs::create_dir(place).unwrap();
     let read = world.scan_until(&Cursor::default(), &|| false);
     assert!(matches!(read, Err(PassError::Unreadable(_))));
+}
+
+/// A lesson about keys of a cache.
+fn lesson() -> Lesson {
+    Lesson {
+        id: NodeId::from_parts(1_767_225_600_000, 77),
+        title: "Keys".into(),
+        pattern: "A path became a key of `PathCache` as it was typed".into(),
+        fix: "Call `normalise` on it before".into(),
+        scope: vec!["src/cache".into()],
+        evidence: String::new(),
+        run: None,
+        created: Timestamp::from_millis(1_767_225_600_000),
+        record: LessonRecord::default(),
+    }
+}
+
+/// A run about what the lesson is about, which does what it asks for, and its commit; then a
+/// person who finds fault with the same.
+fn run_and_correction() -> World {
+    let mut world = World::new();
+    world.map = LineMap::read(FILE).with_lessons([&lesson()]);
+    let of_run = |number: u32, kind: &str, what: &str, payload: Value| {
+        let mut event = event(number, &json!(kind), what, &payload);
+        event["run"] = json!("RUN");
+        world.raw(DAY, format!("{event}\n").as_bytes());
+    };
+    of_run(1, "runner", "run.started", json!({ "task": "PathCache misses a path" }));
+    let tools = json!({ "role": "coder", "tools": [{ "name": "run", "command": "normalise it" }] });
+    of_run(2, "runner", "tools.used", tools);
+    of_run(3, "git", "commit.created", json!({ "commit": "abc" }));
+    let words = json!({ "text": "That's wrong, PathCache is empty now" });
+    world.event(4, &json!("human"), "message", &words);
+    world
+}
+
+#[test]
+fn a_lesson_is_tested_by_the_sessions_that_were_told_it() {
+    let mut world = run_and_correction();
+    let hash = ToldLine::of_lesson(&lesson()).hash;
+    world.carried = vec![hash.clone()];
+    let seen: Vec<(Trajectory, Option<LinePlace>)> = world
+        .scan(&Cursor::default())
+        .fragments
+        .into_iter()
+        .map(|fragment| (fragment.trajectory, fragment.line.map(|line| line.place)))
+        .collect();
+    let place = Some(LinePlace::Lesson(lesson().id));
+    assert_eq!(seen, [(Trajectory::Strengthening, place.clone()), (Trajectory::Weakening, place)]);
+}
+
+#[test]
+fn a_session_that_was_not_told_a_lesson_says_nothing_about_it() {
+    for carried in [Vec::new(), vec![LineHash::of(SQL)]] {
+        let mut world = run_and_correction();
+        world.carried = carried;
+        world.coverage = true;
+        let scanned = world.scan(&Cursor::default());
+        let hash = ToldLine::of_lesson(&lesson()).hash;
+        let about =
+            |fragment: &&Fragment| fragment.line.as_ref().is_some_and(|line| line.hash == hash);
+        assert_eq!(scanned.fragments.iter().filter(about).count(), 0);
+        assert_eq!(scanned.pending.of_line(&hash).count(), 0);
+        // What the person said is news all the same.
+        let new = |fragment: &&Fragment| fragment.trajectory == Trajectory::NewSignal;
+        assert_eq!(scanned.fragments.iter().filter(new).count(), 1);
+    }
 }
 
 proptest! {

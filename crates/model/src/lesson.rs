@@ -1,7 +1,8 @@
 //! What a run learnt that the next one could use.
 //!
-//! A lesson is a proposal with a record: where it comes from, how often a task file carried
-//! it, and what became of those runs. It is kept as a node of the graph and read back here.
+//! A lesson is a proposal with a record: where it comes from, and how often it was seen to help
+//! and to fail. It is kept as a node of the graph and read back here; its record is not part of
+//! the node, for it is counted from the ledger of memory.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -32,19 +33,20 @@ pub struct Lesson {
     pub record: LessonRecord,
 }
 
-/// What became of the runs whose task file carried a lesson.
+/// How often a lesson was seen to help, and how often to fail. That a run was told it counts as
+/// neither.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LessonRecord {
-    pub carried: u32,
-    pub verified: u32,
-    pub fell_short: u32,
+    pub helped: u32,
+    pub missed: u32,
 }
 
 impl LessonRecord {
-    /// Returns the share of verified runs among those that carried the lesson, from 0 to 1. Two
-    /// imagined runs, one of each kind, make it a half while there are none.
+    /// Returns the share of help in all that tested the lesson, from 0 to 1. Two imagined tests,
+    /// one of each kind, make it a half while there are none.
     pub fn standing(self) -> f64 {
-        f64::from(self.verified + 1) / f64::from(self.verified + self.fell_short + 2)
+        let (helped, missed) = (f64::from(self.helped), f64::from(self.missed));
+        (helped + 1.0) / (helped + missed + 2.0)
     }
 }
 
@@ -57,7 +59,6 @@ impl Lesson {
         }
         let text = |key: &str| node.metadata.get(key).and_then(|value| value.as_str());
         let scope = node.metadata.get("scope").and_then(|value| value.as_array());
-        let record = node.metadata.get("record").cloned().unwrap_or_default();
         let section = |names: &[&str]| section(&node.content, names).unwrap_or_default();
         let pattern =
             text("pattern").map_or_else(|| section(&["pattern", "situation"]), str::to_owned);
@@ -76,7 +77,7 @@ impl Lesson {
             evidence: text("evidence").unwrap_or_default().to_owned(),
             run: node.run,
             created: node.created,
-            record: serde_json::from_value(record).unwrap_or_default(),
+            record: LessonRecord::default(),
         })
     }
 
@@ -95,7 +96,6 @@ impl Lesson {
             "fix": self.fix,
             "scope": self.scope,
             "evidence": self.evidence,
-            "record": self.record,
         });
         node
     }
@@ -144,7 +144,7 @@ mod tests {
             evidence: "bounce 2 of the run".into(),
             run: None,
             created: Timestamp::from_millis(1_767_225_600_000),
-            record: LessonRecord { carried: 3, verified: 2, fell_short: 0 },
+            record: LessonRecord::default(),
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_record_moves_the_standing() {
-        let record = |verified, fell_short| LessonRecord { carried: 0, verified, fell_short };
+        let record = |helped, missed| LessonRecord { helped, missed };
         assert_eq!(record(0, 0).standing(), 0.5);
         assert!(record(3, 0).standing() > 0.75 && record(0, 3).standing() < 0.25);
     }

@@ -16,6 +16,7 @@ mod options;
 pub(crate) mod tests;
 mod ties;
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use spore_config::Config;
@@ -25,6 +26,7 @@ use spore_context::retrieve::{ContextSources, RankerKind, compile};
 use spore_context::task_file::{self, Assignment, TaskFile};
 use spore_context::{Compiled, Corpus, choose_lessons};
 use spore_git::Repository;
+use spore_memory::lines::{LineHash, ToldLine};
 use spore_memory::trial::{LineTrial, read_trials};
 use spore_model::{CommitId, Lesson, NodeId, RunId, TreeId};
 use spore_runs::{FileSignals, Signal};
@@ -33,6 +35,7 @@ use spore_store::{CodeIndex, Knowledge};
 use crate::base::files::read_text;
 use crate::indexing::{self, IndexPhase, IndexSource, Reporter};
 use crate::knowledge::carried::{Carried, CarriedRecord, trials_file};
+use crate::knowledge::ledger::lessons_in_place;
 use crate::knowledge::lessons::standing_lessons;
 use crate::knowledge::places::ProjectPlaces;
 use crate::search::by_meaning;
@@ -68,7 +71,9 @@ pub(crate) struct BriefAsked<'a> {
 pub(crate) struct Findings {
     compiled: Compiled,
     kept: Vec<KeptLine>,
-    /// The hashes of lines on trial that this run is not told.
+    /// What the ledger knows the chosen lessons by.
+    lesson_lines: Vec<(NodeId, LineHash)>,
+    /// The hashes of lines and lessons on trial that this run is not told.
     withheld: Vec<String>,
     tree: Option<TreeId>,
     pub(crate) warnings: Vec<String>,
@@ -97,7 +102,9 @@ impl Findings {
     /// Writes the task file; equal findings and assignments give equal bytes.
     pub(crate) fn write(self, assignment: &Assignment<'_>) -> (String, Brief) {
         let file = task_file::write(&self.compiled, assignment);
-        let carried = carried(&file, &self.kept, self.withheld, self.tree);
+        let mut carried = carried(&file, &self.kept, self.withheld, self.tree);
+        let told = self.lesson_lines.iter().filter(|(id, _)| carried.lessons.contains(id));
+        carried.lesson_lines = told.map(|(_, hash)| hash.to_string()).collect();
         let signals = signals(&self.compiled, &carried.files);
         (file.text, Brief { carried, signals, warnings: self.warnings, notes: self.notes })
     }
@@ -124,33 +131,48 @@ impl Briefing<'_> {
             }
         };
         question.task.clone_into(&mut compiled.task);
-        compiled.lessons = match standing_lessons(self.knowledge) {
-            Ok(lessons) => self.chosen(&lessons, question, &compiled),
-            Err(error) => {
-                warnings.push(format!("the lessons were not looked at: {error}"));
-                Vec::new()
-            }
-        };
+        let is_withheld = self.withheld();
+        let lessons = self.lessons(&mut warnings);
+        compiled.lessons = self.chosen(&lessons, question, &compiled);
+        let lesson_lines = lesson_lines(&lessons, &compiled);
+        let (withheld_lessons, lesson_lines): (Vec<_>, Vec<_>) =
+            lesson_lines.into_iter().partition(|(_, hash)| is_withheld(hash.as_str()));
+        compiled.lessons.retain(|told| withheld_lessons.iter().all(|(id, _)| *id != told.id));
         let kept = KeptLine::read(self.workspace, self.config).unwrap_or_else(|error| {
             warnings.push(format!("the memory was not looked at: {error}"));
             Vec::new()
         });
         let (withheld, kept): (Vec<KeptLine>, Vec<KeptLine>) =
-            kept.into_iter().partition(self.withheld());
-        let withheld = withheld.into_iter().map(|line| line.hash).collect();
+            kept.into_iter().partition(|line| is_withheld(&line.hash));
+        let lessons = withheld_lessons.into_iter().map(|(_, hash)| hash.to_string());
+        let withheld = withheld.into_iter().map(|line| line.hash).chain(lessons).collect();
         compiled.memory = kept.iter().map(KeptLine::shown).collect();
         let IndexerNotes { notes, refused } = heard;
         warnings.extend(refused.into_inner().unwrap_or_default());
         let notes = notes.into_inner().unwrap_or_default();
-        Findings { compiled, kept, withheld, tree, warnings, notes }
+        Findings { compiled, kept, lesson_lines, withheld, tree, warnings, notes }
     }
 
-    /// Says which lines are on trial and kept back from this run.
-    fn withheld(&self) -> impl Fn(&KeptLine) -> bool + use<> {
+    /// Returns the lessons that have their place. Where the ledger cannot be read all are told,
+    /// and none has a record.
+    fn lessons(&self, warnings: &mut Vec<String>) -> Vec<Lesson> {
+        let in_place = lessons_in_place(self.workspace, self.knowledge, self.config);
+        let lessons = in_place.or_else(|error| {
+            warnings.push(format!("lessons are told whatever became of them: {error}"));
+            standing_lessons(self.knowledge)
+        });
+        lessons.unwrap_or_else(|error| {
+            warnings.push(format!("the lessons were not looked at: {error}"));
+            Vec::new()
+        })
+    }
+
+    /// Says which lines and lessons are on trial and kept back from this run, by their hashes.
+    fn withheld(&self) -> impl Fn(&str) -> bool + use<> {
         let text = read_text(&trials_file(self.workspace)).ok().flatten().unwrap_or_default();
         let (trials, run) = (read_trials(&text), self.run.to_string());
-        move |line| {
-            let concerns = |trial: &LineTrial| trial.line.as_str() == line.hash;
+        move |hash| {
+            let concerns = |trial: &LineTrial| trial.line.as_str() == hash;
             trials.iter().any(|trial| concerns(trial) && trial.withholds(&run))
         }
     }
@@ -258,7 +280,7 @@ impl Briefing<'_> {
             return Vec::new();
         };
         let most = self.config.impact.connected_of_file as usize;
-        let mut of_file: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+        let mut of_file: HashMap<&str, usize> = HashMap::new();
         let mut touched = Vec::new();
         for item in impact.touched.iter().map(|touched| &touched.item) {
             let count = of_file.entry(&item.path).or_default();
@@ -298,6 +320,7 @@ impl Briefing<'_> {
         let places = ProjectPlaces { knowledge: self.knowledge, read: &read };
         let sources = ContextSources {
             knowledge: Some(self.knowledge),
+            near_lessons: &HashMap::new(),
             lessons: &[],
             memory: &[],
             semantic: &semantic,
@@ -374,6 +397,13 @@ pub(crate) fn near_in_meaning(
     by_meaning::anchors(around, workspace, index, task, least, most)
 }
 
+/// Returns what the ledger knows the chosen ones of `lessons` by.
+fn lesson_lines(lessons: &[Lesson], compiled: &Compiled) -> Vec<(NodeId, LineHash)> {
+    let is_chosen = |lesson: &&Lesson| compiled.lessons.iter().any(|told| told.id == lesson.id);
+    let line = |lesson: &Lesson| (lesson.id.clone(), ToldLine::of_lesson(lesson).hash);
+    lessons.iter().filter(is_chosen).map(line).collect()
+}
+
 fn carried(
     file: &TaskFile,
     kept: &[KeptLine],
@@ -387,6 +417,7 @@ fn carried(
         files: told.files.clone(),
         symbols: told.symbols.clone(),
         lessons: told.lessons.clone(),
+        lesson_lines: Vec::new(),
         memory_lines: told.memory.iter().filter_map(hash).collect(),
         withheld,
         tokens: file.context_tokens,

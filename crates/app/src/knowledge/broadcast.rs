@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use spore_memory::lines::{BROADCAST, BroadcastLine, LineMap};
+use spore_memory::lines::{BROADCAST, LineMap, LinePlace, ToldLine};
 
 use crate::base::files::read_text;
 use crate::{Result, Workspace};
@@ -17,9 +17,13 @@ pub(crate) fn broadcast_lines(workspace: &Workspace) -> Result<Vec<(u32, String,
     let spore = workspace.spore_dir();
     let text = read_text(&spore.join(BROADCAST))?.unwrap_or_default();
     let told = |map: &LineMap, before: u32| -> Vec<(u32, String, String)> {
-        let told =
-            |line: &BroadcastLine| (before + line.number, line.hash.to_string(), line.text.clone());
-        map.lines().iter().map(told).collect()
+        let told = |line: &ToldLine| match line.place {
+            LinePlace::File(number) => {
+                Some((before + number, line.hash.to_string(), line.text.clone()))
+            }
+            LinePlace::Lesson(_) => None,
+        };
+        map.lines().iter().filter_map(told).collect()
     };
     let own = told(&LineMap::read(&text), 0);
     if !imports_priority(&text) {

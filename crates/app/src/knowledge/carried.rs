@@ -18,6 +18,9 @@ pub(crate) struct Carried {
     /// Pieces of code, as `path:name`.
     pub(crate) symbols: Vec<String>,
     pub(crate) lessons: Vec<NodeId>,
+    /// The same lessons by the hash of what they said, which the ledger knows them by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lesson_lines: Vec<String>,
     /// Lines of the broadcast file, by their hash.
     pub(crate) memory_lines: Vec<String>,
     /// Those that were kept back from the run because they are on trial.
@@ -30,14 +33,14 @@ pub(crate) struct Carried {
     pub(crate) tree: Option<TreeId>,
 }
 
-/// The lines that a run was told, and those that were kept back from it.
+/// The lines and lessons that a run was told, and those that were kept back from it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ToldLines {
     pub(crate) carried: Vec<LineHash>,
     pub(crate) withheld: Vec<LineHash>,
 }
 
-/// Reads which lines the task files of a run carried, as it was kept beside them.
+/// Reads which lines and lessons the task files of a run carried, as it was kept beside them.
 pub(crate) fn told_lines(workspace: &Workspace, run: RunId) -> ToldLines {
     let mut told = ToldLines::default();
     for file in carried_files(workspace.run_files(run).dir(), 3) {
@@ -47,6 +50,7 @@ pub(crate) fn told_lines(workspace: &Workspace, run: RunId) -> ToldLines {
         let Some(carried) = carried else { continue };
         let hashes = |texts: Vec<String>| texts.into_iter().filter_map(|hash| hash.parse().ok());
         told.carried.extend(hashes(carried.memory_lines));
+        told.carried.extend(hashes(carried.lesson_lines));
         told.withheld.extend(hashes(carried.withheld));
     }
     told

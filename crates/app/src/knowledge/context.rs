@@ -3,7 +3,7 @@
 //! The index is brought up to date first, so an answer is about the tree as it is; for a
 //! revision it is about that revision, and its history ends there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -24,8 +24,9 @@ use crate::indexing::{self, IndexReport, IndexSource, Reporter};
 use crate::knowledge::brief::{
     KeptLine, context_options, near_in_meaning, task_file_limits, texts_at,
 };
-use crate::knowledge::lessons;
+use crate::knowledge::ledger::lessons_in_place;
 use crate::knowledge::places::ProjectPlaces;
+use crate::search::by_meaning;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What to compile, as typed.
@@ -82,12 +83,21 @@ pub fn context(
     };
     clock.lap("embed");
     let lessons = project.lessons()?;
+    // Where meaning cannot be asked, words answer.
+    let near_lessons = match asked.embed {
+        true => {
+            let most = project.config.lessons.looked_at as usize;
+            by_meaning::near_lessons(around, &asked.task, &lessons, most).unwrap_or_default()
+        }
+        false => HashMap::new(),
+    };
     let memory = project.memory()?;
     let read = |paths: &[&str]| project.read(paths);
     let places = ProjectPlaces { knowledge: &project.knowledge, read: &read };
     let sources = ContextSources {
         knowledge: Some(&project.knowledge),
         lessons: &lessons,
+        near_lessons: &near_lessons,
         memory: &memory,
         semantic: &semantic,
         read: &read,
@@ -243,7 +253,7 @@ impl Project {
     }
 
     fn lessons(&self) -> Result<Vec<Lesson>> {
-        Ok(lessons::standing_lessons(&self.knowledge)?)
+        lessons_in_place(&self.workspace, &self.knowledge, &self.config)
     }
 
     /// Anchors by meaning; none for a revision, whose texts have no vectors.

@@ -8,7 +8,6 @@
 //!
 //! Nothing here can change how the run ended: whatever cannot be kept is told and left out.
 
-mod credit;
 mod kinship;
 #[cfg(test)]
 mod tests;
@@ -28,7 +27,6 @@ use crate::Result;
 use crate::knowledge::carried::{Carried, carried_files};
 use crate::knowledge::run_keys::Keys;
 
-pub(crate) use credit::{Credit, give_credit};
 use kinship::LessonKinship;
 pub(crate) use trail::{BounceTrail, RunTrail, change_sizes};
 

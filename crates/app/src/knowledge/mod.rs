@@ -7,7 +7,9 @@
 pub(crate) mod brief;
 pub(crate) mod broadcast;
 pub(crate) mod carried;
+pub(crate) mod carried_runs;
 pub(crate) mod context;
+pub(crate) mod ledger;
 pub(crate) mod lessons;
 pub(crate) mod line_counts;
 pub(crate) mod named_places;

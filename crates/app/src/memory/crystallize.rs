@@ -8,7 +8,7 @@ use spore_memory::fragment::Fragment;
 use spore_memory::inbox::{PassKind, Terminal};
 use spore_memory::known::split_count;
 use spore_memory::ledger::{LEDGER, Ledger};
-use spore_memory::lines::{BROADCAST, LineHash, LineMap};
+use spore_memory::lines::{LineHash, LineMap, ToldLine};
 use std::collections::BTreeMap;
 
 use super::inbox::packet;
@@ -16,6 +16,7 @@ use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{Crystallize, PassSettings};
 use super::scan::LineEvidence;
+use crate::knowledge::ledger::told_map;
 use crate::{Result, Surroundings, Workspace, counted};
 
 /// What a crystallization did.
@@ -90,12 +91,12 @@ pub(super) struct FoldedLedger {
 
 impl FoldedLedger {
     /// Reads the ledger first, then what is to be folded into it.
-    pub(super) fn read(places: &MemoryPlaces) -> Result<Self> {
+    pub(super) fn read(places: &MemoryPlaces, map: LineMap) -> Result<Self> {
         let before = places.read(&places.path(LEDGER))?.unwrap_or_default();
         let mut folded = Self {
             before,
             ledger: places.ledger()?,
-            map: places.line_map()?,
+            map,
             added: BTreeMap::new(),
             refused: Vec::new(),
         };
@@ -127,7 +128,7 @@ impl FoldedLedger {
 }
 
 fn plan(pass: &Pass<'_>) -> Result<Crystallized> {
-    let folded = FoldedLedger::read(&pass.places)?;
+    let folded = FoldedLedger::read(&pass.places, told_map(pass.workspace, pass.config)?)?;
     let (pages, left) = pages(pass, &folded)?;
     let mut written: Vec<String> = Vec::new();
     if folded.before != folded.after() {
@@ -181,18 +182,18 @@ fn lines(folded: &FoldedLedger) -> Vec<LineEvidence> {
         let Some(hash) = hash else { continue };
         let total = folded.ledger.entry(hash).map_or(0, |entry| entry.rows().count());
         let prior = u32::try_from(total).unwrap_or(u32::MAX).saturating_sub(*new);
-        let number = folded.map.by_hash(hash).map(|line| line.number);
+        let place = folded.map.by_hash(hash).map(ToldLine::reference);
         lines.push(LineEvidence {
-            line: number
-                .map_or_else(|| "gone".to_owned(), |number| format!("{BROADCAST}:L{number}")),
+            line: place.unwrap_or_else(|| "gone".to_owned()),
             hash: hash.clone(),
             new: *new,
             prior,
             evidence: split_count(*new, prior),
         });
     }
-    let place = |line: &LineEvidence| folded.map.by_hash(&line.hash).map_or(u32::MAX, |l| l.number);
-    lines.sort_by_key(place);
+    let lines_of_map = folded.map.lines();
+    let place = |line: &LineEvidence| lines_of_map.iter().position(|one| one.hash == line.hash);
+    lines.sort_by_key(|line| place(line).unwrap_or(usize::MAX));
     lines
 }
 
@@ -226,7 +227,7 @@ fn pages(pass: &Pass<'_>, folded: &FoldedLedger) -> Result<(Vec<(String, String)
 /// Writes what the plan names. Folding is a union, so folding again gives the same file.
 fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
     let (places, around) = (&pass.places, pass.around);
-    let folded = FoldedLedger::read(places)?;
+    let folded = FoldedLedger::read(places, told_map(pass.workspace, pass.config)?)?;
     let after = folded.after();
     if folded.before != after {
         around.write_file(&places.path(LEDGER), after.as_bytes())?;

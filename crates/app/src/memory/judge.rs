@@ -27,6 +27,7 @@ use super::places::MemoryPlaces;
 use super::requests::{JudgeSettings, PassSettings};
 use super::scan::told_to_sessions;
 use crate::base::error::bug;
+use crate::knowledge::ledger::told_map;
 use crate::session::within::refuse_within;
 use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
@@ -228,7 +229,8 @@ fn conclude(
     judged: BatchAnswers,
     stopped: Option<String>,
 ) -> Result<MemoryJudged> {
-    let (map, ledger) = (pass.places.line_map()?, pass.places.ledger()?);
+    let map = told_map(pass.workspace, pass.config)?;
+    let ledger = pass.places.ledger()?;
     let recalled = told_to_sessions(pass, &map, &ledger)?;
     let mut touches = plan.gone;
     let (mut fragments, mut stray, mut asked) = (Vec::new(), 0_u32, 0_u32);
@@ -304,7 +306,7 @@ fn plan(pass: &Pass<'_>) -> Result<JudgePlan> {
     let rules = &pass.config.memory;
     let mut touches = waiting(&pass.places, rules.pending_per_line)?;
     touches.truncate(rules.judge_most as usize);
-    let map = pass.places.line_map()?;
+    let map = told_map(pass.workspace, pass.config)?;
     let memory = pass.places.path("memory");
     let has_dossier = |pointer: &DossierPointer| memory.join(pointer.dossier()).exists();
     let read = read_events(pass, &touches)?;

@@ -1,29 +1,31 @@
 //! `spore memory status` and `why`: how the lines stand, and what that rests on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spore_memory::decision::{Decision, Enough, decide};
 use spore_memory::dossier;
 use spore_memory::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use spore_memory::ledger::{Ledger, LineRecord};
-use spore_memory::lines::{BroadcastLine, LineHash, LineMap};
+use spore_memory::lines::{LineHash, LineMap, ToldLine};
 use spore_memory::pending::Touch;
-use spore_model::{Outcome, RunKind, RunState};
 use spore_store::spine::Cursor;
-use spore_store::{Journal, RunQuery};
 
 use super::crystallize::FoldedLedger;
 use super::places::MemoryPlaces;
 use super::scan::{OWN_EVENTS, ScannerState};
 use super::update::{LineDecision, ambiguous, line_decision, no_such_line};
-use crate::knowledge::carried::told_lines;
+use crate::knowledge::carried_runs::{CarriedRuns, carried_runs};
+use crate::knowledge::ledger::{enough, told_map};
 use crate::{Result, Surroundings, Workspace};
 
 /// How memory stands.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MemoryStatus {
     pub lines: Vec<LineStanding>,
+    /// Lessons that the ledger has evidence about; those that nothing has tested are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<LineStanding>,
     /// Lines of the ledger that the file no longer has.
     pub gone: usize,
     /// Signals that no line says yet.
@@ -59,53 +61,17 @@ pub struct LineStanding {
     pub trend: String,
 }
 
-/// Runs that were told a line, and how they ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct CarriedRuns {
-    pub runs: u32,
-    pub verified: u32,
-    pub fell_short: u32,
-}
-
-/// How many of the newest runs are looked at for what they carried.
-const NEWEST_RUNS: u32 = 1_000;
-
-/// Counts, for each line, the newest runs that were told it, by how they ended.
-fn carried_runs(
-    workspace: &Workspace,
-    journal: &dyn Journal,
-) -> Result<BTreeMap<LineHash, CarriedRuns>> {
-    let query = RunQuery {
-        kind: Some(RunKind::Orchestrate),
-        limit: Some(NEWEST_RUNS),
-        ..RunQuery::default()
-    };
-    let mut all: BTreeMap<LineHash, CarriedRuns> = BTreeMap::new();
-    for run in journal.runs(&query)?.iter().filter(|run| run.state == RunState::Ended) {
-        let told: BTreeSet<LineHash> = told_lines(workspace, run.id).carried.into_iter().collect();
-        for hash in told {
-            let counts = all.entry(hash).or_default();
-            counts.runs += 1;
-            match run.outcome {
-                Some(Outcome::Success) => counts.verified += 1,
-                _ => counts.fell_short += 1,
-            }
-        }
-    }
-    Ok(all)
-}
-
 pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
     let places = MemoryPlaces::of(&workspace);
-    let folded = FoldedLedger::read(&places)?;
+    let folded = FoldedLedger::read(&places, told_map(&workspace, &config)?)?;
     let on_record = places.ledger()?;
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
-    let enough = Enough { wrong: config.memory.wrong_before_removal };
+    let enough = enough(&config);
     let carried = carried_runs(&workspace, &workspace.journal(&config)?)?;
-    let standing = |line: &BroadcastLine| LineStanding {
+    let standing = |line: &ToldLine| LineStanding {
         decision: decision(line, &on_record, enough),
         text: line.text.clone(),
         pending: pending.of_line(&line.hash).count(),
@@ -118,7 +84,14 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     let missing = dossier::missing(&folded.map, &exists);
     let scanned_to = scanned_to(&places)?;
     Ok(MemoryStatus {
-        lines: folded.map.lines().iter().map(standing).collect(),
+        lines: folded.map.lines().iter().filter(|line| !line.is_lesson()).map(standing).collect(),
+        lessons: folded
+            .map
+            .lines()
+            .iter()
+            .filter(|line| line.is_lesson() && on_record.entry(&line.hash).is_some())
+            .map(standing)
+            .collect(),
         gone: on_record.entries().filter(|(hash, _)| folded.map.by_hash(hash).is_none()).count(),
         new_signals: on_record.unsaid().count(),
         fragments: places.fragment_names()?.len(),
@@ -134,7 +107,7 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     })
 }
 
-fn decision(line: &BroadcastLine, ledger: &Ledger, enough: Enough) -> LineDecision {
+fn decision(line: &ToldLine, ledger: &Ledger, enough: Enough) -> LineDecision {
     let entry = ledger.entry(&line.hash);
     let tally = entry.map(LineRecord::tally).unwrap_or_default();
     line_decision(line, decide(entry, enough), tally)
@@ -213,16 +186,16 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
     let places = MemoryPlaces::of(&workspace);
-    let (map, ledger) = (places.line_map()?, places.ledger()?);
+    let (map, ledger) = (told_map(&workspace, &config)?, places.ledger()?);
     let (hash, line) = find(&map, &ledger, typed)?;
     let entry = ledger.entry(&hash);
     let known = places.known()?;
-    let enough = Enough { wrong: config.memory.wrong_before_removal };
+    let enough = enough(&config);
     let decided = decide(entry, enough);
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
     let cues = line.map(|line| line.cues.clone()).unwrap_or_default();
     Ok(MemoryWhy {
-        line: line.map(BroadcastLine::reference),
+        line: line.map(ToldLine::reference),
         text: line
             .map(|line| line.text.clone())
             .or_else(|| entry.map(|entry| entry.text.clone()))
@@ -268,7 +241,7 @@ fn find<'m>(
     map: &'m LineMap,
     ledger: &Ledger,
     typed: &str,
-) -> Result<(LineHash, Option<&'m BroadcastLine>)> {
+) -> Result<(LineHash, Option<&'m ToldLine>)> {
     match map.find(typed).as_slice() {
         [line] => return Ok((line.hash.clone(), Some(line))),
         [] => {}

@@ -30,6 +30,7 @@ use crate::{Error, Progress, Result, Surroundings, Workspace};
 use passes::Pass;
 use requests::PassSettings;
 
+pub use crate::knowledge::carried_runs::CarriedRuns;
 pub use asking::AskedModel;
 pub use crystallize::{Crystallized, RefusedFragment, crystallize_memory};
 pub use exchange::{MemoryExported, MemoryImported, export_memory, import_memory};
@@ -37,7 +38,7 @@ pub use feedback::{FeedbackGiven, LineDeed, LineFeedback, give_feedback};
 pub use inbox::{InboxTask, add_inbox_task, list_inbox, show_inbox_task};
 pub use judge::{MemoryJudged, RefusedTouch, judge_memory};
 pub use line_status::{
-    CarriedRuns, EvidenceRow, LineStanding, MemoryStatus, MemoryWhy, memory_status, why_line,
+    EvidenceRow, LineStanding, MemoryStatus, MemoryWhy, memory_status, why_line,
 };
 pub use passes::PassEnding;
 pub use requests::{Crystallize, MemoryScan, MemoryUpdate};

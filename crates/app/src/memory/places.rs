@@ -10,7 +10,7 @@ use spore_memory::cues::DossierKind;
 use spore_memory::inbox::is_ack_name;
 use spore_memory::judging::JudgedTouches;
 use spore_memory::known::KnownFragments;
-use spore_memory::ledger::{LEDGER, Ledger};
+use spore_memory::ledger::Ledger;
 use spore_memory::lines::{BROADCAST, LineMap};
 use spore_memory::pending::Pending;
 use spore_memory::reading::recalled::Recalled;
@@ -18,6 +18,7 @@ use spore_model::Fault;
 
 use crate::base::files::{create_dir, read_text};
 use crate::knowledge::broadcast::line_map;
+use crate::knowledge::ledger::read_ledger;
 use crate::{Error, Result, Surroundings, Workspace};
 
 pub(crate) struct MemoryPlaces {
@@ -107,12 +108,7 @@ impl MemoryPlaces {
     }
 
     pub(crate) fn ledger(&self) -> Result<Ledger> {
-        let text = self.read(&self.path(LEDGER))?.unwrap_or_default();
-        Ledger::parse(&text).map_err(|error| {
-            Error::new(Fault::BadInput, error.to_string()).hint(format!(
-                "take your edit or the merge conflict out of .spore/{LEDGER}, then try again"
-            ))
-        })
+        read_ledger(&self.spore)
     }
 
     /// Returns the names in the directory of fragments, in order.

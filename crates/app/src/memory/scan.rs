@@ -5,7 +5,8 @@
 //! that is killed anywhere is repeated from its plan, and never reports a file it did not
 //! write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use spore_memory::fragment::Fragment;
 use spore_memory::inbox::{NO_EVIDENCE, Packet, PassKind, Terminal};
 use spore_memory::known::{KnownFragments, split_count};
 use spore_memory::ledger::Ledger;
-use spore_memory::lines::{LineHash, LineMap};
+use spore_memory::lines::{LineHash, LineMap, LinePlace};
 use spore_memory::pending::{Pending, TouchKey};
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
@@ -27,6 +28,7 @@ use super::passes::{Pass, PassEnding, Report};
 use super::requests::{MemoryScan, PassSettings};
 use crate::base::error::bug;
 use crate::knowledge::carried::told_lines;
+use crate::knowledge::ledger::told_map;
 use crate::knowledge::lessons::standing_lessons;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -179,11 +181,13 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     };
     let last = state.places.get(&place).map(|known| known.cursor.clone());
     let from = asked.from.clone().or(last).unwrap_or_default();
-    let (map, known, ledger) = (places.line_map()?, places.known()?, places.ledger()?);
+    let map = told_map(pass.workspace, pass.config)?;
+    let (known, ledger) = (places.known()?, places.ledger()?);
     let named = named_lines(pass, asked, &map)?;
     let rules = &pass.config.memory;
     let turns = Turns::read(&places.read(&places.turns())?.unwrap_or_default());
     let told = told_to_sessions(pass, &map, &ledger)?;
+    let carried = CarriedLines::new(pass.workspace);
     let task = ScanTask {
         map: &map,
         known: &known,
@@ -192,7 +196,7 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
         coverage: asked.coverage,
         most: rules.fragments_per_pass as usize,
         pending_per_line: rules.pending_per_line as usize,
-        carried: &|run| carried_by(pass.workspace, run),
+        carried: &|run| carried.of(run),
         turns: &turns,
         recalled: &told,
         stop: &|| pass.around.interrupt.is_raised(),
@@ -262,12 +266,31 @@ fn named_lines(pass: &Pass<'_>, asked: &MemoryScan, map: &LineMap) -> Result<Vec
     Ok(hashes.into_iter().collect())
 }
 
-/// The lines that the task files of a run carried, as they were kept beside them.
-fn carried_by(workspace: &Workspace, run: &str) -> Vec<LineHash> {
-    // What an event calls a run must be one before it is made a path.
-    let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
-    told_lines(workspace, run).carried
+/// The lines and lessons that the task files of runs carried, as they were kept beside them. Each
+/// run is looked up once a pass: a session's events ask for the same one again and again.
+struct CarriedLines<'a> {
+    workspace: &'a Workspace,
+    known: RefCell<HashMap<RunId, Vec<LineHash>>>,
 }
+
+impl<'a> CarriedLines<'a> {
+    fn new(workspace: &'a Workspace) -> Self {
+        Self { workspace, known: RefCell::default() }
+    }
+
+    fn of(&self, run: &str) -> Vec<LineHash> {
+        // What an event calls a run must be one before it is made a path.
+        let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
+        let mut known = self.known.borrow_mut();
+        if known.len() >= MOST_RUNS {
+            known.clear();
+        }
+        known.entry(run).or_insert_with(|| told_lines(self.workspace, run).carried).clone()
+    }
+}
+
+/// How many runs are kept in mind at a time.
+const MOST_RUNS: usize = 1_000;
 
 /// Evidence that settles what had been left open.
 fn settled(fragments: &[Fragment]) -> BTreeSet<TouchKey> {
@@ -316,16 +339,16 @@ fn report(
 }
 
 fn line_evidence(fragments: &[Fragment], known: &KnownFragments) -> Vec<LineEvidence> {
-    let mut lines: BTreeMap<(u32, &LineHash), u32> = BTreeMap::new();
+    let mut lines: BTreeMap<(&LinePlace, &LineHash), u32> = BTreeMap::new();
     for line in fragments.iter().filter_map(|fragment| fragment.line.as_ref()) {
-        *lines.entry((line.number, &line.hash)).or_default() += 1;
+        *lines.entry((&line.place, &line.hash)).or_default() += 1;
     }
     lines
         .into_iter()
-        .map(|((number, hash), new)| {
+        .map(|((place, hash), new)| {
             let prior = known.about(hash);
             LineEvidence {
-                line: format!("{}:L{number}", spore_memory::lines::BROADCAST),
+                line: place.to_string(),
                 hash: hash.clone(),
                 new,
                 prior,

@@ -68,6 +68,10 @@ impl<'a> MemoryServer<'a> {
         Ok(Self { around, places, schedule, state })
     }
 
+    pub fn schedule(&self) -> &ScheduleConfig {
+        &self.schedule
+    }
+
     /// Waits for the next tick and weaves where it is time to.
     pub fn tick(&mut self, asked: &WeaveAsked, progress: &mut dyn Progress) -> Result<ServerTick> {
         if !rest(self.around, self.schedule.tick) {

@@ -15,7 +15,7 @@ use spore_memory::edit::{Edit, LineChange, diff};
 use spore_memory::evidence::Decider;
 use spore_memory::inbox::{PassKind, Terminal};
 use spore_memory::ledger::{EvidenceTally, LEDGER, Ledger, LineLink};
-use spore_memory::lines::{BROADCAST, BroadcastLine, LineHash, LineMap};
+use spore_memory::lines::{BROADCAST, LineHash, LineMap, ToldLine};
 use spore_memory::proposing::{EditProposal, EditQuestion};
 use spore_model::{Fault, RunId, StepKey};
 use spore_tools::memory::submit_edits;
@@ -162,7 +162,7 @@ fn resolve(map: &LineMap, typed: &[String]) -> Result<Vec<String>> {
     typed.iter().map(hash).collect()
 }
 
-pub(super) fn ambiguous(typed: &str, several: &[&BroadcastLine]) -> Error {
+pub(super) fn ambiguous(typed: &str, several: &[&ToldLine]) -> Error {
     let lines: Vec<String> =
         several.iter().take(8).map(|line| format!("  {}  {}", line.hash, line.text)).collect();
     Error::new(Fault::BadInput, format!("{typed:?} could be any of {} lines", several.len()))
@@ -171,7 +171,7 @@ pub(super) fn ambiguous(typed: &str, several: &[&BroadcastLine]) -> Error {
 
 pub(super) fn no_such_line(typed: &str) -> Error {
     Error::new(Fault::BadInput, format!("{BROADCAST} has no line {typed:?}"))
-        .hint("`spore memory status` shows all lines; name one as L3, by its hash or its words")
+        .hint("`spore memory status` shows all lines, `spore lessons --full` all lessons; name one as L3, by its hash or its words")
 }
 
 pub(super) fn perform(
@@ -354,7 +354,7 @@ fn tell(
 }
 
 pub(super) fn line_decision(
-    line: &BroadcastLine,
+    line: &ToldLine,
     decision: Decision,
     tally: EvidenceTally,
 ) -> LineDecision {
@@ -413,7 +413,7 @@ fn conclude(
 /// The ledger, if it holds every fragment there is: an edit is defended by all evidence or by
 /// none.
 fn current_ledger(places: &MemoryPlaces) -> Result<FoldedLedger> {
-    let folded = FoldedLedger::read(places)?;
+    let folded = FoldedLedger::read(places, places.line_map()?)?;
     let missing: u32 = folded.added.values().sum();
     if missing == 0 {
         return Ok(folded);
@@ -468,7 +468,7 @@ fn link(pass: &Pass<'_>, decided: &DecidedUpdate) -> Result<bool> {
     if links.is_empty() {
         return Ok(false);
     }
-    let mut folded = FoldedLedger::read(&pass.places)?;
+    let mut folded = FoldedLedger::read(&pass.places, pass.places.line_map()?)?;
     links.into_iter().for_each(|link| folded.ledger.link(link));
     let after = folded.after();
     if folded.before != after {

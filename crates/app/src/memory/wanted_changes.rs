@@ -18,6 +18,7 @@ use super::places::MemoryPlaces;
 use super::requests::MemoryUpdate;
 use crate::base::error::bug;
 use crate::knowledge::broadcast::PRIORITY;
+use crate::knowledge::ledger::enough;
 use crate::{Error, Result};
 
 /// A proposal that changed nothing.
@@ -36,10 +37,7 @@ pub(super) struct UpdateRules {
 
 impl UpdateRules {
     pub(super) fn of(config: &spore_config::Config) -> Self {
-        Self {
-            enough: Enough { wrong: config.memory.wrong_before_removal },
-            most_bytes: config.memory.broadcast_bytes,
-        }
+        Self { enough: enough(config), most_bytes: config.memory.broadcast_bytes }
     }
 }
 

@@ -241,7 +241,8 @@ impl Weaving<'_> {
         if packet.passes.as_slice() != [PassKind::Update] {
             return Ok(packet.passes.clone());
         }
-        let folded = crystallize::FoldedLedger::read(&self.pass.places)?;
+        let places = &self.pass.places;
+        let folded = crystallize::FoldedLedger::read(places, places.line_map()?)?;
         let is_behind = folded.added.values().sum::<u32>() > 0
             || news(self.pass.around, self.pass.workspace, &self.pass.places)?;
         Ok(if is_behind { PassKind::ALL.to_vec() } else { packet.passes.clone() })

@@ -10,8 +10,8 @@ use spore_runs::{
 use spore_store::Journal;
 
 use crate::base::outbox;
-use crate::knowledge::lessons::standing_lessons;
-use crate::memory::places::MemoryPlaces;
+use crate::knowledge::carried_runs::{CarriedRuns, carried_runs};
+use crate::knowledge::ledger::{read_ledger, told_map};
 use crate::report::LocalRuns;
 use crate::setup::health::{CheckoutSize, ProjectHealth, checkout_size, health_within};
 use crate::{Result, Surroundings, Workspace};
@@ -61,20 +61,30 @@ pub struct DaySpend {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Helps {
     pub lessons: CarriedOutcomes,
-    /// Of lines of the memory: verified is where one helped, fell short where it did not.
+    /// Of the lines of the memory.
     pub memory: CarriedOutcomes,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounces_saved: Option<BouncesSaved>,
 }
 
-/// How often things were carried, and what became of it.
+/// How often things were carried by runs, and how often the ledger of memory saw them help or fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct CarriedOutcomes {
     /// How many there are.
     pub known: u32,
     pub carried: u32,
-    pub verified: u32,
-    pub fell_short: u32,
+    pub helped: u32,
+    pub missed: u32,
+}
+
+impl CarriedOutcomes {
+    fn add(&mut self, carried: Option<&CarriedRuns>, record: Option<&LineRecord>) {
+        let tally = record.map(LineRecord::tally).unwrap_or_default();
+        self.known += 1;
+        self.carried += carried.map_or(0, |carried| carried.runs);
+        self.helped += tally.helped;
+        self.missed += tally.missed;
+    }
 }
 
 /// How runs went, and whether what they were told helped.
@@ -109,7 +119,7 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
         waiting,
         spend: spend(&journal, &figures, now)?,
         stats: spore_runs::stats_of(&figures),
-        helps: helps_of(&workspace, &config, &figures)?,
+        helps: helps_of(&workspace, &config, &journal, &figures)?,
         experiments: spore_runs::sums_by_experiment(&figures),
         checkouts: checkout_size(workspace.state()),
         health: health_within(around, &workspace, &config, false)?,
@@ -145,32 +155,23 @@ pub fn stats_report(around: &Surroundings, filter: &RunFilter) -> Result<StatsRe
     outbox::catch_up(around, &workspace, &journal);
     let now = around.clock.now();
     let figures = spore_runs::figures_with_tasks(&journal, &LocalRuns(&workspace), filter, now)?;
-    let helps = helps_of(&workspace, &config, &figures)?;
+    let helps = helps_of(&workspace, &config, &journal, &figures)?;
     Ok(StatsReport { stats: spore_runs::stats_of(&figures), helps })
 }
 
 fn helps_of(
     workspace: &Workspace,
     config: &spore_config::Config,
+    journal: &dyn Journal,
     figures: &[RunFigures],
 ) -> Result<Helps> {
-    let mut lessons = CarriedOutcomes::default();
-    for lesson in standing_lessons(&workspace.knowledge(config)?)? {
-        lessons.known += 1;
-        lessons.carried += lesson.record.carried;
-        lessons.verified += lesson.record.verified;
-        lessons.fell_short += lesson.record.fell_short;
-    }
-    let mut memory = CarriedOutcomes::default();
+    let (mut lessons, mut memory) = (CarriedOutcomes::default(), CarriedOutcomes::default());
+    let carried = carried_runs(workspace, journal)?;
     // What the memory says of itself is no reason to show nothing else.
-    if let Ok(ledger) = MemoryPlaces::of(workspace).ledger() {
-        for (_, record) in ledger.entries() {
-            let tally = LineRecord::tally(record);
-            memory.known += 1;
-            memory.verified += tally.helped;
-            memory.fell_short += tally.missed;
-            memory.carried += tally.helped + tally.missed + tally.waiting;
-        }
+    let ledger = read_ledger(&workspace.spore_dir()).unwrap_or_default();
+    for line in told_map(workspace, config)?.lines() {
+        let sum = if line.is_lesson() { &mut lessons } else { &mut memory };
+        sum.add(carried.get(&line.hash), ledger.entry(&line.hash));
     }
     Ok(Helps { lessons, memory, bounces_saved: spore_runs::bounces_saved(figures) })
 }

@@ -202,19 +202,20 @@ fn helps(text: &mut String, board: &Dashboard) {
 
 /// What lessons, memory and context were worth, a line each.
 pub(super) fn helps_lines(helps: &Helps) -> Vec<(&'static str, String)> {
-    let told = |outcomes: &CarriedOutcomes, good: &str, bad: &str| match outcomes.carried {
-        0 => format!("{}, carried by no run yet", outcomes.known),
-        carried => format!(
-            "{}, carried {carried} times: {} {good}, {} {bad}",
-            outcomes.known, outcomes.verified, outcomes.fell_short
-        ),
+    let told = |outcomes: &CarriedOutcomes| {
+        let CarriedOutcomes { known, carried, helped, missed } = outcomes;
+        match (carried, helped + missed) {
+            (0, 0) => format!("{known}, carried by no run yet"),
+            (_, 0) => format!("{known}, carried {carried} times, tested by nothing yet"),
+            _ => format!("{known}, carried {carried} times: {helped} helped, {missed} missed"),
+        }
     };
     let mut lines = Vec::new();
     if helps.lessons.known > 0 {
-        lines.push(("lessons", told(&helps.lessons, "verified", "fell short")));
+        lines.push(("lessons", told(&helps.lessons)));
     }
     if helps.memory.known > 0 {
-        lines.push(("memory", told(&helps.memory, "helped", "did not")));
+        lines.push(("memory", told(&helps.memory)));
     }
     if let Some(saved) = helps.bounces_saved {
         let tasks = spore_app::counted(saved.tasks, "task");

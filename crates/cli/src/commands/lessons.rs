@@ -1,4 +1,6 @@
+use spore_app::memory::{CarriedRuns, Decision};
 use spore_app::{LessonRow, Result, Surroundings};
+use spore_model::LessonRecord;
 use spore_plain as plain;
 
 use super::runs::table::{self, CsvArgs, RunTable};
@@ -6,10 +8,13 @@ use super::text::field;
 use crate::local_time::minute;
 use crate::ui::Ui;
 
-/// List what runs taught, each with how often it was carried and what became of those runs
+/// List what runs taught, each with what the ledger of memory saw of it
 ///
-/// A lesson was carried when the task file of a run had it. `Verified` and `fell short` count those
-/// runs by their end; its standing is the share of verified ones, one imagined of each added.
+/// A lesson is tested by events like a line of the memory: it helped, or it was missed. Its standing
+/// is the share of help, one imagined test of each kind added; it moves the lesson up or down for
+/// task files. One that was said to be wrong often enough is carried no more. That a run carried it
+/// and was verified is told beside that, and proves nothing. `spore memory why` with its hash shows
+/// every piece of evidence, and `spore memory feedback` takes what you know.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore lessons\n  spore lessons --full\n  spore lessons --json | jq '.[].title'"
@@ -51,15 +56,24 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &LessonsArgs) -> Res
 }
 
 fn record(row: &LessonRow) -> String {
-    let record = row.lesson.record;
-    match record.carried {
-        0 => "not carried yet".to_owned(),
-        carried => {
-            let times = if carried == 1 { "once" } else { &format!("{carried} times") };
-            let (good, bad) = (record.verified, record.fell_short);
-            format!("carried {times}, {good} verified, {bad} fell short")
+    let LessonRecord { helped, missed } = row.lesson.record;
+    let tested = match (helped, missed) {
+        (0, 0) => "untested".to_owned(),
+        _ => format!("{helped} helped, {missed} missed"),
+    };
+    let carried = match row.carried {
+        CarriedRuns { runs: 0, .. } => "not carried yet".to_owned(),
+        CarriedRuns { runs, verified, fell_short } => {
+            let by = spore_app::counted(runs, "run");
+            format!("carried by {by}: {verified} verified, {fell_short} fell short")
         }
-    }
+    };
+    let place = match row.decision {
+        Decision::Remove => "; lost its place: said to be wrong too often",
+        _ => "",
+    };
+    let trend = if row.trend.is_empty() { String::new() } else { format!("  {}", row.trend) };
+    format!("{tested}, {carried}{place}{trend}")
 }
 
 fn compact(row: &LessonRow) -> String {
@@ -92,6 +106,7 @@ fn full(row: &LessonRow) -> String {
     let from = lesson.run.map(|run| format!(", by run {}", run.short())).unwrap_or_default();
     field(&mut text, "learnt", &format!("{}{from}", minute(lesson.created)));
     field(&mut text, "record", &record(row));
+    field(&mut text, "hash", row.hash.as_str());
     field(&mut text, "standing", &format!("{:.0} %", row.standing * 100.0));
     text
 }
@@ -102,10 +117,14 @@ fn values(lessons: &[LessonRow]) -> RunTable {
         ("created", false),
         ("title", false),
         ("run", false),
+        ("hash", false),
+        ("helped", true),
+        ("missed", true),
         ("carried", true),
         ("verified", true),
         ("fell_short", true),
         ("standing", true),
+        ("decision", false),
     ]);
     for row in lessons {
         let lesson = &row.lesson;
@@ -114,10 +133,14 @@ fn values(lessons: &[LessonRow]) -> RunTable {
             lesson.created.to_string(),
             lesson.title.clone(),
             lesson.run.map(|run| run.to_string()).unwrap_or_default(),
-            lesson.record.carried.to_string(),
-            lesson.record.verified.to_string(),
-            lesson.record.fell_short.to_string(),
+            row.hash.to_string(),
+            lesson.record.helped.to_string(),
+            lesson.record.missed.to_string(),
+            row.carried.runs.to_string(),
+            row.carried.verified.to_string(),
+            row.carried.fell_short.to_string(),
             format!("{:.3}", row.standing),
+            row.decision.as_str().to_owned(),
         ]);
     }
     table

@@ -54,6 +54,7 @@ impl<'a> Asked<'a> {
         let read = |paths: &[&str]| paths.iter().map(read_one).collect();
         let sources = ContextSources {
             knowledge: None,
+            near_lessons: &std::collections::HashMap::new(),
             lessons: &[],
             memory: &[],
             semantic: self.semantic,

@@ -110,7 +110,7 @@ fn a_line_that_failed_may_go_as_a_whole() {
 fn without_evidence_nothing_may_go() {
     let recall = Fragment { root_cause: Some(RootCause::RecallMiss), ..failed("One line") };
     let hash = LineHash::of("One line");
-    let refused = RefusedEdit::NoEvidence { number: 3, hash };
+    let refused = RefusedEdit::NoEvidence { place: LinePlace::File(3), hash };
     for fragments in [
         vec![],
         vec![failed(TWO), failed("one line")],

@@ -1,6 +1,8 @@
 use spore_store::spine::Cursor;
 
 use super::*;
+use crate::lines::{LineHash, LinePlace};
+use crate::pending::Touch;
 use crate::reading::matcher::Relation;
 
 const LINE: &str = "When the build is red, ask [[entity-ada]]";
@@ -23,7 +25,7 @@ fn case(line: Option<&str>) -> JudgeCase {
             relation: line.map(|_| Relation::Cue),
         },
         line: line.map(|text| CaseLine {
-            number: 3,
+            place: LinePlace::File(3),
             hash: LineHash::of(text),
             text: text.into(),
             has_dossier: true,

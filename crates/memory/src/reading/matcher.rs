@@ -6,9 +6,11 @@
 //!
 //! ASCII letters match in either case. A cue must stand alone: `parse` is not in `parser`.
 
+use std::collections::HashMap;
+
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use crate::lines::{LineMap, reference};
+use crate::lines::{LineMap, LinePlace};
 use crate::reading::speech::is_unspaced;
 
 /// How an event touches a line, the strongest first.
@@ -167,15 +169,14 @@ impl CueSearch {
     fn new(map: &LineMap, cues: impl Iterator<Item = (usize, String, u8)>) -> Self {
         let mut patterns: Vec<String> = Vec::new();
         let mut meaning: Vec<Vec<(usize, u8)>> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
         for (line, pattern, mark) in cues {
-            let known = patterns.iter().position(|known| known.eq_ignore_ascii_case(&pattern));
-            match known {
-                Some(at) => meaning[at].push((line, mark)),
-                None => {
-                    patterns.push(pattern);
-                    meaning.push(vec![(line, mark)]);
-                }
+            let at = *known.entry(pattern.to_ascii_lowercase()).or_insert(patterns.len());
+            if at == patterns.len() {
+                patterns.push(pattern);
+                meaning.push(Vec::new());
             }
+            meaning[at].push((line, mark));
         }
         // Twice as fast, as long as its tables stay small.
         let small = patterns.iter().map(String::len).sum::<usize>() <= SMALL;
@@ -222,7 +223,10 @@ fn cues_of(map: &LineMap) -> Vec<(usize, (String, Relation))> {
     for (at, line) in map.lines().iter().enumerate() {
         let mut add = |text: String, relation| all.push((at, (text, relation)));
         add(line.hash.to_string(), Relation::Line);
-        add(reference(line.number), Relation::Number);
+        match &line.place {
+            LinePlace::File(_) => add(line.reference(), Relation::Number),
+            LinePlace::Lesson(id) => add(id.to_string(), Relation::Line),
+        }
         for pointer in &line.cues.pointers {
             add(pointer.to_string(), Relation::Pointer);
             add(pointer.dossier(), Relation::Path);
@@ -338,7 +342,11 @@ mod tests {
             matcher.related(&payload.to_string(), &mut related);
             let told: Vec<String> = related
                 .iter()
-                .map(|r| format!("{} {}", map.lines()[r.line].number, r.relation.as_str()))
+                .map(|r| {
+                    let line = &map.lines()[r.line];
+                    let number = line.reference().rsplit('L').next().map(str::to_owned);
+                    format!("{} {}", number.unwrap_or_default(), r.relation.as_str())
+                })
                 .collect();
             assert_eq!(told.join(", "), expected, "{payload}");
         }

@@ -6,8 +6,7 @@
 //! one of the pieces is never a new signal; one that has little else is not heard at all.
 
 use std::collections::HashSet;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// How long a piece is. Shorter ones are in every text; a saying of five words has one.
 const PIECE: usize = 30;
@@ -17,7 +16,7 @@ const MOST: usize = 500_000;
 /// The texts that memory gives out.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
-    pieces: HashSet<u64>,
+    pieces: HashSet<u64, BuildHasherDefault<HashedAlready>>,
     /// Texts that are shorter than a piece.
     short: HashSet<String>,
 }
@@ -75,17 +74,43 @@ fn letters_of(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// Hashes all pieces of a text, each from the one before it: a long message is as cheap as its
+/// letters are.
 fn pieces(letters: &str) -> impl Iterator<Item = u64> {
-    letters.char_indices().filter_map(|(start, _)| {
-        let mut end = start + PIECE;
-        while end < letters.len() && !letters.is_char_boundary(end) {
-            end += 1;
+    const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+    // What the oldest letter of a piece has been multiplied by when it leaves.
+    let oldest = (0..PIECE).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+    let bytes = letters.as_bytes();
+    let mut rolling = 0_u64;
+    (0..bytes.len()).filter_map(move |at| {
+        let mut next = rolling.wrapping_mul(BASE).wrapping_add(u64::from(bytes[at]) + 1);
+        if let Some(left) = at.checked_sub(PIECE) {
+            next = next.wrapping_sub((u64::from(bytes[left]) + 1).wrapping_mul(oldest));
         }
-        let piece = letters.get(start..end)?;
-        let mut hasher = DefaultHasher::new();
-        piece.hash(&mut hasher);
-        Some(hasher.finish())
+        rolling = next;
+        // The low bits know the last letters only.
+        (at + 1 >= PIECE).then(|| (rolling ^ (rolling >> 32)).wrapping_mul(BASE).rotate_left(29))
     })
+}
+
+/// Takes a piece's hash as it is: hashing it once more would cost as much as the rest.
+#[derive(Clone, Default)]
+struct HashedAlready(u64);
+
+impl Hasher for HashedAlready {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,10 @@
 //!
 //! The list of phrases is data, [`PHRASES`]: another language is another set of rows.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// What a person's words are, the strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum SpokenKind {
@@ -60,15 +64,25 @@ const PHRASES: &[&[Phrase]] = &[
         ["please redo"], ["redo it"], ["put it back"], ["put them back"], ["without asking"],
         ["that's wrong"], ["that is wrong"], ["not like this"], ["not like that"],
         ["why did you", "again"], ["you used", "again"], ["you again"], ["you took", "again"],
-        ["you did", "again"], ["out of date", "you"]),
+        ["you did", "again"], ["out of date", "you"],
+        ["nobody asked"], ["i never asked"], ["i never mentioned"], ["i did not ask you"],
+        ["i didn't ask you"], ["without a word"], ["not how we"], ["we agreed on this"], ["as we agreed", "not"], ["you keep"], ["should have been"],
+        ["should never have"], ["take it out"], ["take that out"], ["take them out"], ["take this out"],
+        ["back it out"], ["roll it back"], ["roll that back"], ["change it back"],
+        ["reverted your"], ["i reverted"], ["had to revert"], ["had to undo"], ["had to redo"],
+        ["for the third time"], ["how often do i"], ["yet again"]),
     rows!(Correction, First:
+        ["undo"], ["revert"], ["please revert"], ["please undo"], ["please don't", "again"],
+        ["the", "you", "is wrong"], ["the", "you", "the wrong"], ["and the", "you", "the wrong"],
         ["wrong,"], ["wrong:"], ["wrong."], ["no, not"], ["no, use"], ["no, that"], ["no, you"],
         ["no, i wanted"], ["no, i meant"], ["undo."], ["undo,"], ["stop using"], ["stop adding"],
         ["stop doing"], ["stop writing"], ["stop changing"], ["you", "without running"],
         ["you", "without reading"], ["you committed", "without"], ["you changed", "without"],
         ["you pushed", "without"], ["you merged", "without"], ["you deleted", "without"]),
     rows!(Instruction, Within:
-        ["from now on"], ["going forward"], ["for all future"], ["in future always"],
+        ["from now on"], ["from here on"], ["from today"], ["as of today"], ["as of now"],
+        ["starting today"], ["starting monday"], ["starting tomorrow"], ["starting next week"],
+        ["never ever"], ["going forward"], ["for all future"], ["in future always"],
         ["as a rule,"], ["keep that in mind"], ["keep in mind that"], ["our convention is"],
         ["make sure you always"], ["make sure you never"], ["please always"], ["please never"],
         ["you must always"], ["you must never"], ["you should always"], ["you should never"],
@@ -84,46 +98,53 @@ const PHRASES: &[&[Phrase]] = &[
         ["hast du vergessen"], ["du solltest doch"], ["du solltest nicht"], ["du hättest"],
         ["ich hatte gesagt"], ["ich habe dir gesagt"], ["ich hatte dich gebeten"],
         ["rückgängig"], ["du hast", "nicht benutzt"], ["du hast schon wieder"],
-        ["nicht das, was ich"], ["das steht doch"]),
+        ["nicht das, was ich"], ["das steht doch"], ["wie oft noch"], ["zum dritten mal"],
+        ["schon wieder", "du"], ["nimm das", "raus"], ["nimm es", "raus"], ["raus damit"],
+        ["bitte zurücknehmen"], ["mach das", "weg"], ["ohne zu fragen"], ["ohne vorher"]),
     rows!(Instruction, Within:
         ["ab jetzt"], ["ab sofort"], ["von nun an"], ["in zukunft"], ["künftig"],
         ["nie wieder"], ["grundsätzlich gilt"], ["merke dir"], ["merk dir"], ["denk daran"],
-        ["beim nächsten mal"], ["nächstes mal"], ["immer wenn du"]),
+        ["ab heute"], ["ab montag"], ["ab morgen"], ["beim nächsten mal"], ["nächstes mal"], ["immer wenn du"]),
     rows!(Preference, Within:
         ["ich bevorzuge"], ["ich hätte lieber"], ["mir ist", "lieber"], ["mir sind", "lieber"],
         ["ich mag es, wenn"]),
     // French.
     rows!(Correction, Within:
         ["ce n'est pas ça"], ["c'est faux"], ["tu as oublié"], ["vous avez oublié"],
-        ["je t'avais dit"], ["je t'avais demandé"], ["ce n'est pas ce que"], ["annule ça"]),
+        ["je t'avais dit"], ["je t'avais demandé"], ["ce n'est pas ce que"], ["annule ça"],
+        ["on t'a demandé"], ["je t'ai demandé"], ["sans demander"],
+        ["encore une fois, tu"], ["à retirer"], ["pas comme ça"]),
+    rows!(Correction, First: ["annule"], ["enlève"], ["retire"]),
     rows!(Instruction, Within:
-        ["à partir de maintenant"], ["désormais"], ["dorénavant"], ["à l'avenir"],
+        ["à partir de maintenant"], ["à partir d'aujourd'hui"], ["à partir de lundi"], ["désormais"], ["dorénavant"], ["à l'avenir"],
         ["la prochaine fois"], ["souviens-toi"]),
     rows!(Preference, Within: ["je préfère"], ["j'aimerais mieux"], ["j'aime mieux"]),
     // Spanish.
     rows!(Correction, Within:
         ["eso está mal"], ["te pedí que no"], ["te dije"], ["te has olvidado"], ["olvidaste"],
-        ["no es lo que"], ["no debías"]),
+        ["no es lo que"], ["no debías"], ["quítalo"], ["quítala"], ["deshazlo"], ["reviértelo"],
+        ["sin preguntar"], ["otra vez lo mismo"], ["así no"], ["no así"]),
     rows!(Instruction, Within:
-        ["a partir de ahora"], ["de ahora en adelante"], ["la próxima vez"], ["recuerda que"]),
+        ["a partir de ahora"], ["a partir de hoy"], ["a partir del lunes"], ["de ahora en adelante"], ["la próxima vez"], ["recuerda que"]),
     rows!(Instruction, First: ["siempre usa"], ["nunca uses"], ["siempre utiliza"]),
     rows!(Preference, Within: ["prefiero"], ["me gusta más"]),
     // Russian.
     rows!(Correction, Within:
         ["ты забыл"], ["ты снова"], ["ты опять"], ["я просил"], ["я же говорил"],
-        ["не это имел"], ["не то, что я"], ["верни как было"], ["верни обратно"]),
+        ["не это имел"], ["не то, что я"], ["так нельзя"], ["переделай"], ["откати"],
+        ["без спроса"], ["сколько раз"], ["верни как было"], ["верни обратно"]),
     rows!(Correction, First: ["неправильно:"], ["неправильно,"], ["неверно,"], ["неверно:"]),
     rows!(Instruction, Within:
         ["впредь"], ["отныне"], ["с этого момента"], ["в следующий раз"], ["запомни"],
         ["больше никогда"]),
-    rows!(Preference, Within: ["предпочитаю"], ["мне больше нравится"]),
+    rows!(Preference, Within: ["предпочитаю"], ["мне больше нравится"], ["мне удобнее"]),
     // Japanese.
     rows!(Correction, Within:
         ["そうではなく"], ["ではなく", "使ってください"], ["ではなく", "してください"],
-        ["元に戻して"], ["言ったはず"], ["と言いました"], ["間違っています"]),
+        ["元に戻して"], ["言ったはず"], ["やめてください"], ["しましたよね"], ["勝手に"], ["と言いました"], ["間違っています"]),
     rows!(Correction, First: ["違います"], ["違う、"], ["違う。"]),
     rows!(Instruction, Within:
-        ["今後は"], ["これからは"], ["二度と"], ["覚えておいて"], ["次回からは"],
+        ["今後は"], ["今後、"], ["これからは"], ["二度と"], ["覚えておいて"], ["次回からは"],
         ["必ず", "ください"], ["常に", "ください"]),
     rows!(Preference, Within: ["が好みです"], ["のほうが好"], ["方が好きです"]),
     // Chinese.
@@ -151,6 +172,113 @@ const FORGIVEN: [&str; 12] = [
     "mi error",
     "моя ошибка",
     "私のミス",
+];
+
+/// How a sentence begins that tells the one who is spoken to what they did, and how the word
+/// behind it ends. People who tell an agent its own deeds complain, unless they praise or ask.
+const DEEDS: [(&str, &[&str]); 16] = [
+    ("you ", ENGLISH_PAST),
+    ("you just ", ENGLISH_PAST),
+    ("you also ", ENGLISH_PAST),
+    ("you've ", ENGLISH_PAST),
+    ("you have ", ENGLISH_PAST),
+    ("and you ", ENGLISH_PAST),
+    ("but you ", ENGLISH_PAST),
+    ("du hast ", &[""]),
+    ("sie haben ", &[""]),
+    ("tu as ", &["é", "is", "it", "u"]),
+    ("vous avez ", &["é", "is", "it", "u"]),
+    ("has ", &["ado", "ido", "cho", "sto"]),
+    ("ты ", &["л", "ла", "лся", "лась", "ешь", "ишь"]),
+    ("вы ", &["ли", "лись", "ете", "ите"]),
+    ("你把", &[""]),
+    ("你没", &[""]),
+];
+
+/// Endings of the past, and irregular forms of the verbs that work is told with.
+const ENGLISH_PAST: &[&str] = &[
+    "ed",
+    "ran",
+    "wrote",
+    "made",
+    "took",
+    "left",
+    "did",
+    "broke",
+    "went",
+    "got",
+    "kept",
+    "put",
+    "sent",
+    "chose",
+    "threw",
+    "built",
+    "added",
+    "hid",
+    "forgot",
+    "set",
+    "didn't",
+    "never",
+    "hardcoded",
+    "rewrote",
+    "undid",
+    "cut",
+    "let",
+    "still",
+];
+
+/// Deeds that nobody complains of, and being right, which begins like one.
+const GOOD_DEEDS: [&str; 20] = [
+    "fixed",
+    "solved",
+    "caught",
+    "remembered",
+    "found",
+    "saved",
+    "helped",
+    "noticed",
+    "finished",
+    "improved",
+    "explained",
+    "answered",
+    "recht",
+    "raison",
+    "réussi",
+    "trouvé",
+    "arreglado",
+    "encontrado",
+    "нашёл",
+    "исправил",
+];
+
+/// Who praises or thanks does not complain.
+const PRAISE: [&str; 26] = [
+    "thank",
+    "thx",
+    "appreciate",
+    "nice",
+    "great",
+    "perfect",
+    "well done",
+    "good job",
+    "good call",
+    "love it",
+    "exactly",
+    "right this time",
+    "danke",
+    "prima",
+    "super",
+    "gut gemacht",
+    "gracias",
+    "genial",
+    "perfecto",
+    "merci",
+    "bravo",
+    "parfait",
+    "спасибо",
+    "отлично",
+    "ありがとう",
+    "谢谢",
 ];
 
 /// Words for always and never that open a command, and how a word that commands ends.
@@ -190,38 +318,94 @@ impl Command {
     }
 }
 
-/// Returns what a person's words are, and whether they say that the rule itself is wrong.
-pub(crate) fn read(text: &str) -> Option<(SpokenKind, bool)> {
+/// Returns what a person's words are, and whether they say that the rule itself is wrong. What was
+/// done is only told to an agent where one has `acted` in the session: people talk to each other.
+pub(crate) fn read(text: &str, acted: bool) -> Option<(SpokenKind, bool)> {
     let said = without_quotes(text).to_lowercase().replace('’', "'");
-    let mut found: Option<SpokenKind> = None;
-    let mut forgiven = false;
-    for sentence in sentences(&said) {
-        forgiven |= FORGIVEN.iter().any(|words| sentence.contains(words));
-        if let Some(speech) = of_sentence(sentence) {
-            found = Some(found.map_or(speech, |known| known.min(speech)));
-        }
+    let mut found = sentences(&said).filter_map(of_sentence).min();
+    // A deed that is told with praise, or that the speaker wonders about, is no complaint.
+    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    if acted && found.is_none() && sentences(&said).any(tells_a_deed) && !says(&PRAISE) {
+        found = Some(SpokenKind::Correction);
     }
-    let found = found.filter(|speech| !(forgiven && *speech == SpokenKind::Correction));
+    let forgiven = found == Some(SpokenKind::Correction) && says(&FORGIVEN);
+    let found = found.filter(|_| !forgiven);
     found.map(|speech| (speech, speech == SpokenKind::Correction && blames_the_rule(&said)))
 }
 
 fn of_sentence(sentence: &str) -> Option<SpokenKind> {
     let is_question = sentence.ends_with(['?', '？']);
-    let fits = |phrase: &&Phrase| {
-        let first = phrase.parts.first().copied().unwrap_or_default();
-        let place = match phrase.place {
-            Place::First => sentence.starts_with(first),
-            Place::Within => true,
-        };
-        place
-            && phrase.parts.iter().all(|part| stands_in(sentence, part))
-            && !(is_question && phrase.speech != SpokenKind::Correction)
-    };
-    let phrases = PHRASES.iter().copied().flatten().filter(fits).map(|phrase| phrase.speech).min();
-    phrases.or_else(|| {
+    PHRASE_SEARCH.strongest(sentence, is_question).or_else(|| {
         let commands = !is_question && is_standing(sentence);
         commands.then_some(SpokenKind::Instruction)
     })
+}
+
+/// All parts of all phrases, looked for in one pass: most of what people say has none of them.
+struct PhraseSearch {
+    parts: Option<AhoCorasick>,
+    /// Each phrase with its parts' places in the search.
+    phrases: Vec<(&'static Phrase, Vec<usize>)>,
+    /// The phrases that begin with a part.
+    by_first: Vec<Vec<usize>>,
+}
+
+static PHRASE_SEARCH: LazyLock<PhraseSearch> = LazyLock::new(PhraseSearch::new);
+
+impl PhraseSearch {
+    fn new() -> Self {
+        let mut texts: Vec<&'static str> = Vec::new();
+        let mut phrases: Vec<(&'static Phrase, Vec<usize>)> = Vec::new();
+        for phrase in PHRASES.iter().copied().flatten() {
+            let place = |part: &&'static str| {
+                texts.iter().position(|known| known == part).unwrap_or_else(|| {
+                    texts.push(part);
+                    texts.len() - 1
+                })
+            };
+            let parts = phrase.parts.iter().map(place).collect();
+            phrases.push((phrase, parts));
+        }
+        let mut by_first = vec![Vec::new(); texts.len()];
+        for (at, (_, parts)) in phrases.iter().enumerate() {
+            parts.first().into_iter().for_each(|first| by_first[*first].push(at));
+        }
+        Self { parts: AhoCorasick::new(&texts).ok(), phrases, by_first }
+    }
+
+    /// Returns the strongest kind that any phrase gives a sentence.
+    fn strongest(&self, sentence: &str, is_question: bool) -> Option<SpokenKind> {
+        // Where each part stands first.
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for hit in self.parts.as_ref()?.find_overlapping_iter(sentence) {
+            if stands_between(sentence, hit.start(), hit.end()) {
+                found.push((hit.pattern().as_usize(), hit.start()));
+            }
+        }
+        let fits = |(phrase, parts): &&(&Phrase, Vec<usize>)| {
+            let is_found = |part: &usize| found.iter().any(|(one, _)| one == part);
+            let is_first = || found.iter().any(|(one, at)| Some(one) == parts.first() && *at == 0);
+            (phrase.place == Place::Within || is_first())
+                && parts.iter().all(is_found)
+                && !(is_question && phrase.speech != SpokenKind::Correction)
+        };
+        let begun = found.iter().flat_map(|(part, _)| &self.by_first[*part]);
+        begun.map(|at| &self.phrases[*at]).filter(fits).map(|(phrase, _)| phrase.speech).min()
+    }
+}
+
+/// Whether a sentence tells the one who is spoken to what they did.
+fn tells_a_deed(sentence: &str) -> bool {
+    let is_question = sentence.ends_with(['?', '？']);
+    let tells = |(words, endings): &(&str, &[&str])| {
+        let Some(rest) = sentence.strip_prefix(words) else { return false };
+        let word = rest.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_long = rest.chars().any(is_unspaced) || rest.split_whitespace().count() >= 3;
+        let is_good = GOOD_DEEDS.contains(&word);
+        is_long && !is_good && endings.iter().any(|ending| word.ends_with(ending))
+    };
+    !is_question && DEEDS.iter().any(tells)
 }
 
 /// Whether a sentence opens with always or never, and a command follows.
@@ -269,23 +453,15 @@ fn blames_the_rule(said: &str) -> bool {
     has(&RULES) && has(&WRONG)
 }
 
-/// Whether a phrase stands in a text, with no word going on over either end. Where words are
-/// not set apart, it only has to be there.
-fn stands_in(text: &str, part: &str) -> bool {
+/// Whether what stands between two places is a word or words of their own. Where words are not
+/// set apart, it only has to be there.
+fn stands_between(text: &str, start: usize, end: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
-    let mut from = 0;
-    while let Some(at) = text[from..].find(part) {
-        let (start, end) = (from + at, from + at + part.len());
-        let before = text[..start].chars().next_back().is_some_and(is_word);
-        let after = text[end..].chars().next().is_some_and(is_word);
-        let opens = part.chars().next().is_some_and(is_word);
-        let closes = part.chars().next_back().is_some_and(is_word);
-        if !(opens && before || closes && after) {
-            return true;
-        }
-        from = end;
-    }
-    false
+    let before = text[..start].chars().next_back().is_some_and(is_word);
+    let after = text[end..].chars().next().is_some_and(is_word);
+    let opens = text[start..].chars().next().is_some_and(is_word);
+    let closes = text[..end].chars().next_back().is_some_and(is_word);
+    !(opens && before || closes && after)
 }
 
 /// Scripts that put no spaces between words.
@@ -370,7 +546,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Option<SpokenKind>) {
-        assert_eq!(read(text).map(|(speech, _)| speech), expected, "{text}");
+        assert_eq!(read(text, false).map(|(speech, _)| speech), expected, "{text}");
     }
 
     #[test]
@@ -413,12 +589,43 @@ mod tests {
     }
 
     #[test]
+    fn who_tells_an_agent_its_own_deed_complains_unless_they_praise_or_ask() {
+        #[track_caller]
+        fn check(text: &str, acted: bool, expected: Option<SpokenKind>) {
+            assert_eq!(read(text, acted).map(|(speech, _)| speech), expected, "{text}");
+        }
+        for text in [
+            "You renamed half of the module.",
+            "And you put the key into the log.",
+            "Du hast die Tabelle ohne Index angelegt.",
+            "Tu as modifié le schéma à la main.",
+            "Has borrado la tabla de ejemplo.",
+            "Ты удалил таблицу с примерами.",
+        ] {
+            check(text, true, Some(SpokenKind::Correction));
+            check(text, false, None);
+        }
+        for text in [
+            "You renamed half of the module?",
+            "You renamed it as I hoped, thanks.",
+            "You fixed the flaky test.",
+            "You can rename half of the module.",
+            "Du hast recht mit dem Index.",
+        ] {
+            check(text, true, None);
+        }
+    }
+
+    #[test]
     fn a_person_may_say_that_the_rule_is_to_blame() {
         assert_eq!(
-            read("That is wrong: the rule is out of date."),
+            read("That is wrong: the rule is out of date.", false),
             Some((SpokenKind::Correction, true))
         );
-        assert_eq!(read("That is wrong, use the other."), Some((SpokenKind::Correction, false)));
-        assert_eq!(read("The rule is out of date, I think."), None);
+        assert_eq!(
+            read("That is wrong, use the other.", false),
+            Some((SpokenKind::Correction, false))
+        );
+        assert_eq!(read("The rule is out of date, I think.", false), None);
     }
 }

@@ -36,6 +36,9 @@ pub struct Turns {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SessionTurn {
     heard: u64,
+    /// The run that was begun last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
     lines: BTreeMap<LineHash, LineTurn>,
     /// Whether its tools are known at all.
     #[serde(default)]
@@ -112,6 +115,11 @@ impl Turns {
         }
     }
 
+    /// A run was begun in the session.
+    pub(crate) fn begin(&mut self, session: &str, run: &str) {
+        self.turn(session).run = Some(run.to_owned());
+    }
+
     /// The session's tools are known from here on.
     pub(crate) fn trace(&mut self, session: &str) {
         self.turn(session).traced = true;
@@ -156,6 +164,16 @@ impl Turns {
 }
 
 impl SessionTurn {
+    /// Whether an agent's tools were seen in the session.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.traced
+    }
+
+    /// Returns the run that was begun last.
+    pub(crate) fn run(&self) -> Option<&str> {
+        self.run.as_deref()
+    }
+
     /// Whether the trace shows that the line was followed to the letter.
     pub(crate) fn followed(&self, line: &LineHash) -> bool {
         self.shown(line) & (ACTED | AGAINST) == ACTED

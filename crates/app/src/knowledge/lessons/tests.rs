@@ -196,24 +196,6 @@ fn a_lesson_that_says_too_little_is_left_out_and_said() {
 }
 
 #[test]
-fn a_run_counts_once_for_the_lessons_it_carried_and_can_be_taken_back() {
-    let project = Project::new();
-    let learnt = learn(&project, run(1), &[], &proposed(vec![rounding()]));
-    let record = || live_lessons(&project)[0].record;
-    let give = |run: RunId, credit: Credit| {
-        give_credit(&project.knowledge, &learnt.lessons, run, credit, STARTED).unwrap();
-    };
-    give(run(2), Credit::Verified);
-    give(run(2), Credit::Verified);
-    give(run(3), Credit::FellShort);
-    assert_eq!(record(), LessonRecord { carried: 2, verified: 1, fell_short: 1 });
-    give(run(2), Credit::TakenBack);
-    assert_eq!(record(), LessonRecord { carried: 1, verified: 0, fell_short: 1 });
-    let gone = [NodeId::from_parts(9, 9)];
-    give_credit(&project.knowledge, &gone, run(2), Credit::Verified, STARTED).unwrap();
-}
-
-#[test]
 fn what_was_carried_is_found_beside_the_task_files() {
     let dir = tempfile::tempdir().unwrap();
     let (one, two) = (NodeId::from_parts(1, 1), NodeId::from_parts(2, 2));

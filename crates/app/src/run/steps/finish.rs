@@ -7,15 +7,12 @@ use spore_model::{Outcome, Ticket};
 use spore_pipeline::{Conclusion, Done};
 
 use crate::Result;
-use crate::base::error::bug;
 use crate::base::files::remove_empty_dir;
-use crate::knowledge::lessons::{Credit, carried_lessons, give_credit};
 use crate::run::context::RunContext;
 use crate::session::sandbox::coder_home;
 
 impl RunContext<'_> {
     pub(crate) fn close_up(&mut self, ticket: &Ticket, conclusion: &Conclusion) -> Result<Done> {
-        self.credit_lessons(ticket, conclusion)?;
         self.let_go_of_secrets(ticket)?;
         self.checkouts().retire_verifiers()?;
         self.checkouts().discard_tester()?;
@@ -46,22 +43,5 @@ impl RunContext<'_> {
         });
         self.project.around.write_json(&self.files().report(), &report)?;
         Ok(Done::Finished)
-    }
-
-    /// Tells the lessons that the run carried how it ended. A run without a verifier, or one that
-    /// could not rightly begin, says nothing about them.
-    fn credit_lessons(&self, ticket: &Ticket, conclusion: &Conclusion) -> Result<()> {
-        let credit = match conclusion.outcome {
-            _ if conclusion.fault.is_some() => return Ok(()),
-            _ if self.run.settings.solo.is_some() || self.run.settings.is_merge() => return Ok(()),
-            Outcome::Success => Credit::Verified,
-            _ => Credit::FellShort,
-        };
-        let carried = carried_lessons(self.files().dir());
-        if carried.is_empty() {
-            return Ok(());
-        }
-        let now = ticket.time().map_err(bug)?;
-        Ok(give_credit(self.knowledge, &carried, self.run.id, credit, now)?)
     }
 }

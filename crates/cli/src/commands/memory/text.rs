@@ -11,6 +11,7 @@ use spore_app::memory::{
     MemoryJudged, MemoryScanned, MemoryStatus, MemoryUpdated, MemoryWhy, MemoryWoven, PassEnding,
     TrialFinding, TrialReport, WeaveMode,
 };
+use spore_config::ScheduleConfig;
 use spore_plain::{line, line_within};
 
 /// How much of a line is shown in a table.
@@ -203,6 +204,12 @@ pub(super) fn status(status: &MemoryStatus) -> String {
     for line in &status.lines {
         let _ = writeln!(text, "{}", standing(line));
     }
+    if !status.lessons.is_empty() {
+        text.push_str("\nLessons of runs:\n");
+    }
+    for lesson in &status.lessons {
+        let _ = writeln!(text, "{}", standing(lesson));
+    }
     text.push('\n');
     let read = status.scanned_to.as_ref().map_or_else(|| "never".to_owned(), place);
     row(&mut text, "Scanned to", &read);
@@ -241,7 +248,10 @@ fn left(text: &mut String, what: &str, number: u64, command: &str) {
 }
 
 fn standing(line: &LineStanding) -> String {
-    let number = line.decision.line.rsplit(':').next().unwrap_or_default();
+    let number = match line.decision.line.strip_prefix("lesson:") {
+        Some(_) => "",
+        None => line.decision.line.rsplit(':').next().unwrap_or_default(),
+    };
     let open = if line.pending > 0 { format!(", {} pending", line.pending) } else { String::new() };
     let trend = if line.trend.is_empty() { String::new() } else { format!("  {}", line.trend) };
     format!(
@@ -324,6 +334,19 @@ pub(super) fn why(why: &MemoryWhy) -> String {
         );
     }
     text
+}
+
+/// What serving will do, for who starts it.
+pub(super) fn schedule(schedule: &ScheduleConfig, no_model: bool) -> String {
+    let model = match no_model {
+        true => "no model is asked",
+        false => "a model is asked where an agent is ready",
+    };
+    format!(
+        "Weaving by itself: tasks of the inbox every {:?}, what is new every {} of these; {model}. \
+         Ctrl-C ends it.",
+        schedule.tick, schedule.cooldown_ticks
+    )
 }
 
 pub(super) fn trial(report: &TrialReport) -> String {

@@ -26,8 +26,9 @@ pub(crate) struct WeaveArgs {
 
 /// Weave by itself, as [memory.schedule] says
 ///
-/// A task of the inbox is worked on at the next tick, what is new after the cooldown. Ctrl-C ends
-/// it; `spore resume` goes on with what was under way.
+/// A task of the inbox is worked on at the next tick, what is new after the cooldown. A judge is
+/// asked where an agent is ready, as `spore memory weave` does. Ctrl-C ends it; `spore resume` goes
+/// on with what was under way.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore memory serve\n  spore memory serve --ticks 10 --no-model"
@@ -57,6 +58,7 @@ pub(crate) fn serve(ui: &mut Ui, around: &Surroundings, args: &ServeArgs) -> Res
     listen_for_signals(&around.interrupt)?;
     let (asked, mut ticks) = (args.weave.asked(), 0);
     let mut server = MemoryServer::open(around)?;
+    ui.note(&text::schedule(server.schedule(), args.weave.no_model));
     while args.ticks.is_none_or(|most| ticks < most) {
         match server.tick(&asked, ui)? {
             ServerTick::Interrupted => break,

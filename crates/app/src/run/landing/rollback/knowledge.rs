@@ -6,7 +6,6 @@ use spore_store::{EdgeQuery, Knowledge, KnowledgeError, NodeQuery};
 
 use super::plan::Undoing;
 use crate::Result;
-use crate::knowledge::lessons::{Credit, carried_lessons, give_credit};
 
 /// The kinds of a run's nodes that stay: that the task was asked for is still true, and so is
 /// that it was taken back.
@@ -25,7 +24,6 @@ impl Undoing<'_> {
     /// Puts one node, which says that the run was taken back, in the place of all that it
     /// taught. Its edges go first: a verdict's `supports` must not become the rollback's.
     pub(super) fn forget(&self, at: Timestamp) -> Result<()> {
-        self.take_back_credit(at)?;
         let nodes = taught(self.knowledge, self.run.id)?;
         if nodes.is_empty() {
             return Ok(());
@@ -41,16 +39,6 @@ impl Undoing<'_> {
             let taken = self.knowledge.supersede_node(&node.id, &marker, &[]);
             unless_superseded(taken.map(|_| ()))?;
         }
-        Ok(())
-    }
-
-    /// How the run ended no longer speaks for or against the lessons it was told.
-    fn take_back_credit(&self, at: Timestamp) -> Result<()> {
-        let carried = carried_lessons(self.site.files().dir());
-        if carried.is_empty() {
-            return Ok(());
-        }
-        give_credit(self.knowledge, &carried, self.run.id, Credit::TakenBack, at)?;
         Ok(())
     }
 
