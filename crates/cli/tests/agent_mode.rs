@@ -9,7 +9,6 @@ use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 
 use crate::campaign::{REPLAY, scene_with};
 use crate::kill_matrix::asked_for;
-use crate::scenes;
 use crate::verified_run::{self, MODEL};
 
 /// Two stages, two phases and a campaign of them; who leads is for the call to say.
