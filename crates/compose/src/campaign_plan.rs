@@ -222,9 +222,9 @@ impl CampaignPlan {
         let stages = &mut phase.orchestrator.stages;
         if !matches!(stages.last().map(|stage| &stage.work), Some(StageWork::Sentinel)) {
             let taken = |name: &String| stages.iter().any(|stage| stage.name == *name);
-            let names =
+            let mut names =
                 std::iter::successors(Some("SENTINEL".to_owned()), |last| Some(format!("{last}-")));
-            let name = names.skip_while(taken).next().unwrap_or_default();
+            let name = names.find(|name| !taken(name)).unwrap_or_default();
             stages.push(sentinel(&name));
         }
         if let Some(resolution) = resolution {

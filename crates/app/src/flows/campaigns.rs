@@ -177,7 +177,10 @@ impl CampaignWork<'_> {
         };
         let coordinator = Coordinator { ground, place, plan };
         let over = coordinator.work(progress);
-        ground.settle(budget, Usd::ZERO);
+        // One that was over before had nothing of its own.
+        if budget != self.place.budget {
+            ground.settle(budget, Usd::ZERO);
+        }
         let mut record = match over? {
             PhasesOver::Parked(parked) => {
                 let end = ChildEnd::new(run, parked.outcome, Some(parked.reason));

@@ -293,7 +293,9 @@ impl Lead<'_> {
         let dir = self.place.dir.join(self.key.to_string().replace('/', "-"));
         let note = match ticket.attempt {
             1 => "",
-            _ => "\n\nAn earlier session was cut off while it led: ask for the status first.\n",
+            _ => {
+                "\n## Left behind\n\nAn earlier session was cut off while it led: ask for the status first.\n"
+            }
         };
         Ok(SessionPlan {
             role: LEADER.to_owned(),

@@ -247,6 +247,13 @@ impl Coordinator<'_> {
         Ok(ground.reserve(self.place.budget, wanted).ok())
     }
 
+    /// Gives back what was set aside for a phase. One that was over before had nothing of its own.
+    fn give_back(&self, budget: BudgetId) {
+        if budget != self.place.budget {
+            self.ground.settle(budget, Usd::ZERO);
+        }
+    }
+
     /// The end of a phase that had nothing to begin with.
     fn broke(&self, ticket: &Ticket) -> Result<ChildEnd> {
         let reason = Some("the budget is spent".to_owned());
@@ -271,7 +278,7 @@ impl Coordinator<'_> {
         let resolution = match resolver.resolve(&place, &plan, start.as_ref(), &mut progress)? {
             Resolved::With(resolution) => resolution,
             Resolved::Parked(parked) => {
-                ground.settle(budget, Usd::ZERO);
+                self.give_back(budget);
                 let end = ChildEnd::new(place.run, parked.outcome, Some(parked.reason));
                 return Ok(ChildEnd { park: Some(parked.park), ..end });
             }
@@ -281,7 +288,7 @@ impl Coordinator<'_> {
         let orchestrator = Orchestrator { ground, place, plan, prefix, start };
         let over = orchestrator.work(&mut progress);
         let told = over.and_then(|over| orchestrator.told(&over));
-        ground.settle(budget, Usd::ZERO);
+        self.give_back(budget);
         let told = told.and_then(|end| {
             ground.land(&self.place, (&name, attempt), &orchestrator.plan, end, &mut progress)
         });

@@ -72,9 +72,10 @@ impl ActiveFlow<'_> {
         self.report_with(None)
     }
 
-    /// The lines of the live report, as rows tell them now.
+    /// The lines of the live report, as rows tell them now, for the report that a layer ends with: its
+    /// own end is none of them, whether or not it is on record already.
     pub(crate) fn timeline(&self, run: &Run, lines: &mut Vec<String>) -> Result<()> {
-        self.lines_of(run, lines)
+        self.lines_of(&Run { outcome: None, ended: None, ..run.clone() }, lines)
     }
 
     fn report_with(&self, root: Option<&Run>) -> Result<()> {

@@ -117,7 +117,7 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
         campaign: manifest.campaign,
         task: manifest.task,
         status: report.status,
-        reason: run.reason.clone(),
+        reason: run.reason,
         budget_usd: settings.budget,
         cost_per_verified_change_usd: per_change(cost.usd, verified_changes),
         cost,

@@ -1,7 +1,6 @@
 //! A coordinator that a session leads: which phase is next is the session's word, what comes of it is
 //! not. Phases are run one at a time, and land as they do everywhere.
 
-use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
 use spore_compose::{
@@ -168,7 +167,7 @@ impl Led for LedPhases<'_, '_> {
             self.ran.push((name.to_owned(), attempt));
             let times = usize::try_from(attempt).unwrap_or(usize::MAX);
             let dir = own.place.dir.join(attempt_dir(phase, name, times));
-            let manifest = ground.path_of(&PathBuf::from(dir).join("manifest.json"));
+            let manifest = ground.path_of(&dir.join("manifest.json"));
             ground.signal(end.run, name, &ground.pointer(&manifest))?;
         }
         Ok(Ok(end))

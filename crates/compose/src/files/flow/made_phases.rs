@@ -74,7 +74,7 @@ impl Flows {
         let orchestrator = match (section.text("orchestrator")?, section.field("stages")) {
             (Some(named), None) => without_ending(named),
             (None, Some(field)) => {
-                let stages = read_made_stages(section, field.place.clone(), limits.stages)?;
+                let stages = read_made_stages(section, field.place, limits.stages)?;
                 self.check_stages(&section.path, &stages.iter().collect::<Vec<_>>())?;
                 // No name of a flow file has a dot in it.
                 let own = format!("{}.stages", name.value);
