@@ -276,6 +276,11 @@ fn undisturbed(target: &KillTarget<'_>, traits: CommandTraits) -> ReferenceRun {
     ReferenceRun { points, state, took }
 }
 
+/// Whether the newest run waits for what a person does then: there is nothing to go on with before.
+fn rests(traits: CommandTraits, runs: &ProgramOutput) -> bool {
+    traits.then.is_some() && runs.json()[0]["status"] == "parked:human"
+}
+
 /// Brings a killed run to its end and compares.
 fn examine(
     target: &KillTarget<'_>,
@@ -295,7 +300,7 @@ fn examine(
     // Killed before there was a run: the person types the command again.
     let output = if !begun {
         env.spore_in(&env.repo(), target.command, &[])
-    } else if runs.json()[0]["state"] == "ended" {
+    } else if runs.json()[0]["state"] == "ended" || rests(traits, &runs) {
         runs
     } else {
         env.spore(&["resume"])
