@@ -27,7 +27,7 @@ use crate::reading::recalled::{Quoting, Recalled};
 use crate::rules::is_people;
 
 pub use cases::{AROUND, CaseLine, JudgeCase, ReadEvent, SessionEvent};
-pub use record::{JudgeAnswer, JudgedTouch, JudgedTouches, word_of};
+pub use record::{JudgeAnswer, JudgedTouch, JudgedTouches, RefusedProposal, word_of};
 
 /// Part of a judge's name: another text of the prompt is another judge.
 pub const JUDGE_PROMPT: &str = "1";
@@ -95,32 +95,6 @@ pub struct JudgeProposal {
     pub root_cause: Option<String>,
     #[serde(default)]
     pub why: Option<String>,
-}
-
-/// Why a proposal changes nothing.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RefusedProposal {
-    #[error("it is about an event and a line that were not asked about")]
-    NoCase,
-    #[error("its answer is none of the five")]
-    NoAnswer,
-    #[error("it says two things about one event and line")]
-    Contradiction,
-    #[error("its quote is not in the event")]
-    NoQuote,
-    #[error("what should show the action is not in an event after it")]
-    NoAction,
-    #[error("its root cause is none, or belongs to no weakening")]
-    NoCause,
-    #[error("a case with a line is no new signal, and one without is nothing else")]
-    NoLine,
-    #[error("it is said by no person")]
-    NoPerson,
-    #[error("the event only repeats what memory told")]
-    Recalled,
-    #[error("it does not say why")]
-    NoReason,
 }
 
 /// What a judge's answers come to.

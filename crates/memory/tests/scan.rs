@@ -341,7 +341,7 @@ fn run_and_correction() -> World {
 fn a_lesson_is_tested_by_the_sessions_that_were_told_it() {
     let mut world = run_and_correction();
     let hash = ToldLine::of_lesson(&lesson()).hash;
-    world.carried = vec![hash.clone()];
+    world.carried = vec![hash];
     let seen: Vec<(Trajectory, Option<LinePlace>)> = world
         .scan(&Cursor::default())
         .fragments

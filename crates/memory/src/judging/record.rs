@@ -4,10 +4,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::RefusedProposal;
 use crate::evidence::{Decider, Trajectory};
 use crate::lines::LineHash;
 use crate::pending::TouchKey;
+
+/// Why a proposal changes nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedProposal {
+    #[error("it is about an event and a line that were not asked about")]
+    NoCase,
+    #[error("its answer is none of the five")]
+    NoAnswer,
+    #[error("it says two things about one event and line")]
+    Contradiction,
+    #[error("its quote is not in the event")]
+    NoQuote,
+    #[error("what should show the action is not in an event after it")]
+    NoAction,
+    #[error("its root cause is none, or belongs to no weakening")]
+    NoCause,
+    #[error("a case with a line is no new signal, and one without is nothing else")]
+    NoLine,
+    #[error("it is said by no person")]
+    NoPerson,
+    #[error("the event only repeats what memory told")]
+    Recalled,
+    #[error("it does not say why")]
+    NoReason,
+}
 
 /// What became of one case.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

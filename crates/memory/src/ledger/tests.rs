@@ -2,9 +2,13 @@ use proptest::prelude::*;
 
 use super::text::{GONE, TITLE};
 use super::*;
+use crate::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
+use crate::fragment::Fragment;
 use crate::fragment::LineRef;
 use crate::fragment::tests::fragment;
 use crate::lines::LinePlace;
+use crate::lines::{LineHash, LineMap};
+use spore_model::NodeId;
 
 fn map() -> LineMap {
     LineMap::read("# Memory\n\n- Run the tests\n- Ask first\n")

@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use spore_plain::line_within;
 
-use super::{BadLedger, EvidenceTally, Ledger, LedgerRow, LineLink, LineRecord, RowProof};
-use crate::evidence::{Decider, RootCause};
-use crate::fragment::short_digest;
+use super::book::{BadLedger, EvidenceTally, Ledger, LineLink, LineRecord};
+use super::row::{LedgerRow, read_row, row_text, summed, unsummed};
 use crate::lines::{LineHash, LineMap, LinePlace};
 
 pub(super) const TITLE: &str = "# Effectiveness of memory/CLAUDE.md";
@@ -134,64 +133,6 @@ fn read_link(text: &str) -> Option<LineLink> {
     })
 }
 
-fn read_row(text: &str) -> Option<LedgerRow> {
-    let (words, evidence) = match text.split_once(" | ") {
-        Some(_) => {
-            let (words, evidence) = unsummed(text)?.split_once(" | ")?;
-            (words, Some(evidence))
-        }
-        None => (text, None),
-    };
-    let parts: Vec<&str> = words.split(' ').collect();
-    let (row, told) = parts.split_at_checked(6)?;
-    let [ts, trajectory, signal, kind, cause, fragment] = row else { return None };
-    let (by, proof) = match (told, evidence) {
-        ([], None) => (Decider::Rule, None),
-        ([by, event, hash], Some(evidence)) => {
-            let proof = RowProof {
-                event: (*event).to_owned(),
-                fragment_hash: (*hash).to_owned(),
-                evidence: evidence.to_owned(),
-            };
-            (by.parse().ok()?, Some(proof))
-        }
-        _ => return None,
-    };
-    Some(LedgerRow {
-        ts: (*ts).to_owned(),
-        trajectory: trajectory.parse().ok()?,
-        signal: signal.parse().ok()?,
-        kind: (*kind).to_owned(),
-        root_cause: if *cause == "-" { None } else { Some(cause.parse().ok()?) },
-        fragment: (*fragment).to_owned(),
-        by,
-        proof,
-    })
-}
-
-/// A text with the sum over it.
-fn summed(text: &str) -> String {
-    format!("{text} #{}", short_digest(text))
-}
-
-/// The text before its sum, if that is the sum over it.
-fn unsummed(text: &str) -> Option<&str> {
-    let (said, sum) = text.rsplit_once(" #")?;
-    (short_digest(said) == sum).then_some(said)
-}
-
-pub(super) fn row_text(row: &LedgerRow) -> String {
-    let LedgerRow { ts, trajectory, signal, kind, root_cause, fragment, by, proof } = row;
-    let cause = root_cause.map_or("-", RootCause::as_str);
-    let words = format!("{ts} {trajectory} {signal} {kind} {cause} {fragment}");
-    match proof {
-        None => words,
-        Some(RowProof { event, fragment_hash, evidence }) => {
-            summed(&format!("{words} {by} {event} {fragment_hash} | {evidence}"))
-        }
-    }
-}
-
 fn section(text: &mut String, name: &str, hash: &LineHash, entry: &LineRecord) {
     text.push_str(&format!("\n## {name} `{hash}`\n\n"));
     if !entry.text.is_empty() {
@@ -212,12 +153,6 @@ fn rows<'a>(text: &mut String, rows: impl Iterator<Item = &'a LedgerRow>) {
     for row in rows {
         text.push_str(&format!("- {}\n", row_text(row)));
     }
-}
-
-/// A word that has no space in it.
-pub(super) fn row_word(text: &str) -> String {
-    let word: String = spore_plain::line(text).chars().filter(|c| *c != ' ').take(40).collect();
-    if word.is_empty() { "-".to_owned() } else { word }
 }
 
 fn bad(at: usize, line: &str) -> BadLedger {

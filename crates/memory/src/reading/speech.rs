@@ -227,7 +227,7 @@ const ENGLISH_PAST: &[&str] = &[
     "still",
 ];
 
-/// Deeds that nobody complains of, and being right, which begins like one.
+/// Deeds that draw no complaint from people, and being right, which begins like one.
 const GOOD_DEEDS: [&str; 20] = [
     "fixed",
     "solved",

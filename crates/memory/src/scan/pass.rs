@@ -7,7 +7,7 @@ use spore_plain::line_within;
 use spore_store::spine::{Cursor, SpineProblem};
 
 use super::recent::Recent;
-use super::{LastEvent, ScanTask, Scanned, SpineFlaw};
+use super::task::{LastEvent, ScanTask, Scanned, SpineFlaw};
 use crate::evidence::{Decider, EvidenceSignal, Trajectory};
 use crate::fragment::{Fragment, LineRef};
 use crate::gate::{AdmittedEvent, ContextKind, EventHeader, Passage, TurnContext};
