@@ -89,10 +89,7 @@ stages = [{ name = "WORK", executor = "make" }]
 
 /// The first round is not enough, the first plan lacks a phase, the notes fail at first, the answer
 /// spoils a file at first, and the parcel fails until it is healed.
-pub(crate) fn parts(evaluation: &str) -> String {
-    let (first, second) = (PHASES, format!("{PHASES}{SHIP}"));
-    format!(
-        r#"
+const PARTS: &str = r#"
 [[session]]
 role = "researcher"
 bounce = 1
@@ -100,8 +97,8 @@ task = "who calls it"
 cost_usd = 0.125
 final = "STAGE_RESEARCH_COMPLETE"
 steps = [
-  {{ write = "notes/feature/research-code.md", content = "code, again\n" }},
-  {{ write = "notes/feature/research-use.md", content = "use, again\n" }},
+  { write = "notes/feature/research-code.md", content = "code, again\n" },
+  { write = "notes/feature/research-use.md", content = "use, again\n" },
 ]
 
 [[session]]
@@ -110,14 +107,14 @@ bounce = 1
 task = "Who uses tabs?"
 cost_usd = 0.125
 final = "STAGE_RESEARCH_COMPLETE"
-steps = [{{ write = "notes/feature/research-use.md", content = "use\n" }}]
+steps = [{ write = "notes/feature/research-use.md", content = "use\n" }]
 
 [[session]]
 role = "researcher"
 bounce = 1
 cost_usd = 0.125
 final = "STAGE_RESEARCH_COMPLETE"
-steps = [{{ write = "notes/feature/research-code.md", content = "code\n" }}]
+steps = [{ write = "notes/feature/research-code.md", content = "code\n" }]
 
 [[session]]
 role = "research-consolidator"
@@ -125,8 +122,8 @@ bounce = 1
 cost_usd = 0.125
 final = "STAGE_CONSOLIDATE_COMPLETE"
 steps = [
-  {{ expect = "notes/feature/research-use.md" }},
-  {{ write = "notes/feature/research.md", content = "all of it\n" }},
+  { expect = "notes/feature/research-use.md" },
+  { write = "notes/feature/research.md", content = "all of it\n" },
 ]
 
 [[session]]
@@ -134,14 +131,14 @@ role = "sufficiency-judge"
 bounce = 1
 task = "who calls it"
 cost_usd = 0.0625
-final = '''<sufficiency>{{"sufficient": true, "gaps": [], "reason": "it is known now"}}</sufficiency>
+final = '''<sufficiency>{"sufficient": true, "gaps": [], "reason": "it is known now"}</sufficiency>
 STAGE_JUDGE_COMPLETE'''
 
 [[session]]
 role = "sufficiency-judge"
 bounce = 1
 cost_usd = 0.0625
-final = '''<sufficiency>{{"sufficient": false, "gaps": ["who calls it: look at the tests"]}}</sufficiency>
+final = '''<sufficiency>{"sufficient": false, "gaps": ["who calls it: look at the tests"]}</sufficiency>
 STAGE_JUDGE_COMPLETE'''
 
 [[session]]
@@ -150,7 +147,7 @@ bounce = 1
 task = "Ship it, too."
 cost_usd = 0.25
 final = "STAGE_ROADMAP_COMPLETE"
-steps = [{{ write = "notes/feature/roadmap.md", content = "notes, build, ship\n" }}]
+steps = [{ write = "notes/feature/roadmap.md", content = "notes, build, ship\n" }]
 
 [[session]]
 role = "roadmap-writer"
@@ -158,8 +155,8 @@ bounce = 1
 cost_usd = 0.25
 final = "STAGE_ROADMAP_COMPLETE"
 steps = [
-  {{ expect = "notes/feature/research.md" }},
-  {{ write = "notes/feature/roadmap.md", content = "notes, build\n" }},
+  { expect = "notes/feature/research.md" },
+  { write = "notes/feature/roadmap.md", content = "notes, build\n" },
 ]
 
 [[session]]
@@ -168,7 +165,7 @@ bounce = 1
 task = "Ship it, too."
 cost_usd = 0.125
 final = "STAGE_DECOMPOSE_COMPLETE"
-steps = [{{ write = "notes/feature/phases.toml", content = '''{second}''' }}]
+steps = [{ write = "notes/feature/phases.toml", content = '''@SECOND@''' }]
 
 [[session]]
 role = "decomposer"
@@ -176,12 +173,12 @@ bounce = 1
 cost_usd = 0.125
 final = "STAGE_DECOMPOSE_COMPLETE"
 steps = [
-  {{ expect = "- careful (full): one session, tried twice" }},
-  {{ write = "notes/feature/phases.toml", content = '''[[phases]]
+  { expect = "- careful (full): one session, tried twice" },
+  { write = "notes/feature/phases.toml", content = '''[[phases]]
 name = "notes"
 orchestrator = "carefull"
 target = "the notes"
-''' }},
+''' },
 ]
 
 [[session]]
@@ -190,8 +187,8 @@ bounce = 2
 cost_usd = 0.125
 final = "STAGE_DECOMPOSE_COMPLETE"
 steps = [
-  {{ expect = "phases.toml:3" }},
-  {{ write = "notes/feature/phases.toml", content = '''{first}''' }},
+  { expect = "phases.toml:3" },
+  { write = "notes/feature/phases.toml", content = '''@FIRST@''' },
 ]
 
 [[session]]
@@ -207,7 +204,7 @@ bounce = 2
 task = "Make the notes."
 cost_usd = 0.25
 final = "STAGE_WORK_COMPLETE"
-steps = [{{ expect = "no paper" }}, {{ write = "notes.md", content = "notes\n" }}]
+steps = [{ expect = "no paper" }, { write = "notes.md", content = "notes\n" }]
 
 [[session]]
 role = "builder"
@@ -215,7 +212,7 @@ bounce = 1
 task = "build was run before"
 cost_usd = 0.5
 final = "STAGE_WORK_COMPLETE"
-steps = [{{ write = "answer.txt", content = "42\n" }}]
+steps = [{ write = "answer.txt", content = "42\n" }]
 
 [[session]]
 role = "builder"
@@ -224,8 +221,8 @@ task = "Make the answer."
 cost_usd = 0.5
 final = "STAGE_WORK_COMPLETE"
 steps = [
-  {{ write = "answer.txt", content = "43\n" }},
-  {{ write = "kept.txt", content = "gone\n" }},
+  { write = "answer.txt", content = "43\n" },
+  { write = "kept.txt", content = "gone\n" },
 ]
 
 [[session]]
@@ -234,7 +231,7 @@ bounce = 1
 task = "ship was run before"
 cost_usd = 0.25
 final = "STAGE_WORK_COMPLETE"
-steps = [{{ run = "cp answer.txt parcel.txt" }}]
+steps = [{ run = "cp answer.txt parcel.txt" }]
 
 [[session]]
 role = "builder"
@@ -266,10 +263,16 @@ final = "STAGE_FAILED: no string"
 role = "evaluator"
 bounce = 1
 cost_usd = 0.125
-final = '''{evaluation}
+final = '''@EVALUATION@
 STAGE_EVALUATE_COMPLETE'''
-"#
-    )
+"#;
+
+/// The same with what the evaluator says.
+pub(crate) fn parts(evaluation: &str) -> String {
+    PARTS
+        .replace("@FIRST@", PHASES)
+        .replace("@SECOND@", &format!("{PHASES}{SHIP}"))
+        .replace("@EVALUATION@", evaluation)
 }
 
 pub(crate) const PASS: &str = r#"<evaluation>{"verdict": "pass", "criteria": [{"criterion": "the answer is 42", "met": true, "evidence": "answer.txt:1"}]}</evaluation>"#;

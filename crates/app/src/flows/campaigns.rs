@@ -5,7 +5,6 @@
 //! sessions, landings and questions are what they are everywhere.
 
 mod change;
-mod led;
 mod record;
 mod status;
 
@@ -13,26 +12,32 @@ use std::path::PathBuf;
 
 use spore_compose::{
     Campaign, CampaignEnding, CampaignManifest, CampaignNext, CampaignPart, CampaignPlan,
-    CampaignRecord, CampaignStep, ChildEnd, CoordinatorPlan, Parked, ReviewAnswer, WorkLine,
-    campaign_report, review_document, review_key,
+    CampaignRecord, CampaignStep, ChildEnd, CoordinatorPlan, DECISION, EVALUATION, JUDGEMENT,
+    Parked, PhaseReport, PhaseStatus, PhaseStep, PhasesEnding, ReviewAnswer, WorkLine,
+    campaign_report, lead_key, lead_prompt, review_document, review_key,
 };
 use spore_model::{
-    Begun, BudgetId, EffectClass, Outcome, Park, RunId, RunKind, RunState, Ticket, Usd,
+    Begun, BudgetId, EffectClass, Outcome, Park, RunId, RunKind, RunState, StepKey, Ticket, Usd,
 };
 use spore_runs::REVIEW;
+use spore_tools::layers::LedLayer;
 
 pub use change::{ChangeAsked, ChangedPhases, PhaseEdit, change_campaign};
 use record::{recorded_changes, recorded_lines};
-pub use status::{
-    CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_status, resume_campaign,
-};
+pub(crate) use status::find_campaign;
+pub use status::{CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_status};
 
+use super::execs::{ExecEnd, tail};
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
+use super::leading::{Lead, LeadEnd, Led};
 use super::phases::{Coordinator, PhasesOver};
 use super::questions::{ASKER, FlowQuestion, open_questions};
 use crate::base::error::bug;
-use crate::base::step::Intent;
+use crate::base::step::{Intent, recorded};
 use crate::{Progress, Result};
+
+/// How much of what a session said that decides is kept.
+const SAID_BYTES: usize = 110_000;
 
 /// A campaign at work.
 pub(crate) struct CampaignWork<'a> {
@@ -306,4 +311,193 @@ fn ended(end: ChildEnd) -> CampaignRecord {
 
 fn started(attempt: u32) -> String {
     if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
+}
+
+impl CampaignWork<'_> {
+    /// What is kept of a coordinator that is over.
+    fn record(
+        &self,
+        coordinator: &Coordinator<'_>,
+        part: &CampaignPart,
+        ending: &PhasesEnding,
+    ) -> Result<CampaignRecord> {
+        let (ground, run) = (self.ground, coordinator.place.run);
+        let phases = &ending.manifest.phases;
+        let failed = phases.iter().position(|one| one.status == PhaseStatus::Failure);
+        let at = failed.unwrap_or(phases.len().saturating_sub(1));
+        let told = self.end_of(coordinator, at, phases.get(at))?;
+        let mut end = ChildEnd::new(run, ending.outcome, Some(ending.reason.clone()));
+        if let Some(told) = told {
+            end.stages = told.stages;
+            end.diagnosis = told.diagnosis;
+        }
+        end.grade = phases.iter().filter_map(|phase| phase.sentinel_grade).max();
+        let said = match part {
+            CampaignPart::Research { .. } => self.said(coordinator, JUDGEMENT, phases)?,
+            CampaignPart::Decision { .. } => self.said(coordinator, DECISION, phases)?,
+            CampaignPart::Evaluation => self.said(coordinator, EVALUATION, phases)?,
+            CampaignPart::Plan { .. } | CampaignPart::Phase { .. } => None,
+        };
+        let mut record = CampaignRecord { end, said, made: None };
+        let work = self.plan.phases_work().filter(|_| matches!(part, CampaignPart::Plan { .. }));
+        if let (Some(work), Outcome::Success) = (work, record.end.outcome) {
+            let tip = ground.branch.as_ref().map(|branch| branch.tip());
+            let text = ground.text_at(tip.as_ref(), &work.plan)?.unwrap_or_default();
+            match (ground.phase_planner)(&work, text)? {
+                Ok(made) => record.made = Some(Box::new(made)),
+                Err(problem) => {
+                    record.end.outcome = Outcome::Failure;
+                    record.end.reason = Some(format!("the phases cannot be used: {problem}"));
+                }
+            }
+        }
+        Ok(record)
+    }
+
+    /// What is on record of the last attempt at a phase.
+    fn end_of(
+        &self,
+        coordinator: &Coordinator<'_>,
+        at: usize,
+        report: Option<&PhaseReport>,
+    ) -> Result<Option<ChildEnd>> {
+        let Some(report) = report else { return Ok(None) };
+        let attempts = u32::try_from(report.orchestrators.len()).unwrap_or(u32::MAX);
+        let key = PhaseStep::key_of(&coordinator.plan, at, attempts);
+        recorded(self.ground.journal, coordinator.place.run, &key)
+    }
+
+    /// The last message of the session that a phase is about.
+    fn said(
+        &self,
+        coordinator: &Coordinator<'_>,
+        name: &str,
+        phases: &[PhaseReport],
+    ) -> Result<Option<String>> {
+        let Some(at) = phases.iter().position(|phase| phase.phase == name) else {
+            return Ok(None);
+        };
+        let end = self.end_of(coordinator, at, phases.get(at))?;
+        let run = end.and_then(|end| end.stages.last().and_then(|stage| stage.run));
+        let Some(run) = run else { return Ok(None) };
+        let session = recorded::<ExecEnd>(self.ground.journal, run, &StepKey::session())?;
+        Ok(session.map(|session| tail(&session.result, SAID_BYTES)))
+    }
+}
+
+impl CampaignWork<'_> {
+    /// Lets a session lead the phases, or finds what one did.
+    fn lead(
+        &self,
+        machine: &mut Campaign,
+        round: u32,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<CampaignRest>> {
+        let ground = self.ground;
+        let key = lead_key(round);
+        if let Some(end) = recorded::<LeadEnd>(ground.journal, self.place.run, &key)? {
+            for (name, attempt) in end.ran {
+                let part = CampaignPart::Phase { name };
+                let record = self.on_record(&part, attempt)?;
+                record.map(|record| machine.apply(&part, &record));
+            }
+            machine.led();
+            return Ok(None);
+        }
+        let parts = machine.manifest().phases.into_iter().map(|phase| {
+            let waits = match phase.depends_on.is_empty() {
+                true => String::new(),
+                false => format!("waits for {}", phase.depends_on.join(", ")),
+            };
+            (phase.phase, waits)
+        });
+        let parts: Vec<(String, String)> = parts.collect();
+        let names = (self.plan.campaign.as_str(), self.plan.task.as_str());
+        let lead = Lead {
+            ground,
+            place: &self.place,
+            layer: LedLayer::Campaign,
+            key,
+            task: lead_prompt(names, ("run_phase", "phase"), &parts),
+        };
+        let mut led = LedCampaign { own: self, machine, ran: Vec::new() };
+        led.recall()?;
+        match lead.work(&mut led, progress)? {
+            Err(parked) => Ok(Some(CampaignRest::Parked(parked))),
+            Ok(_) => {
+                machine.led();
+                Ok(None)
+            }
+        }
+    }
+
+    fn on_record(&self, part: &CampaignPart, attempt: u32) -> Result<Option<CampaignRecord>> {
+        recorded(self.ground.journal, self.place.run, &part.key(attempt))
+    }
+}
+
+struct LedCampaign<'o, 'a> {
+    own: &'o CampaignWork<'a>,
+    machine: &'o mut Campaign,
+    ran: Vec<(String, u32)>,
+}
+
+impl LedCampaign<'_, '_> {
+    /// Takes what a session that was cut off had run.
+    fn recall(&mut self) -> Result<()> {
+        loop {
+            let mut is_fed = false;
+            for name in self.machine.phase_names() {
+                let Ok(CampaignStep::Coordinate { part, attempt, .. }) =
+                    self.machine.choose(&name, None)
+                else {
+                    continue;
+                };
+                let Some(record) = self.own.on_record(&part, attempt)? else { continue };
+                self.machine.apply(&part, &record);
+                self.ran.push((name, attempt));
+                is_fed = true;
+            }
+            if !is_fed {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Led for LedCampaign<'_, '_> {
+    fn run(
+        &mut self,
+        name: &str,
+        progress: &mut dyn Progress,
+    ) -> Result<std::result::Result<ChildEnd, String>> {
+        let (part, attempt, plan) = match self.machine.choose(name, None) {
+            Ok(CampaignStep::Coordinate { part, attempt, plan }) => (part, attempt, plan),
+            Ok(_) => return Ok(Err("there is no such phase".to_owned())),
+            Err(why) => return Ok(Err(why)),
+        };
+        let record = self.own.coordinate(self.machine, (&part, attempt), *plan, progress)?;
+        if record.end.park.is_none() {
+            self.ran.push((name.to_owned(), attempt));
+        }
+        self.own.project(self.machine)?;
+        Ok(Ok(record.end))
+    }
+
+    fn status(&self) -> String {
+        let line = |phase: &spore_compose::CampaignPhase| {
+            let error = phase.error.as_deref().map(|error| format!(": {error}"));
+            let told = format!("{}{}", phase.status.as_str(), error.unwrap_or_default());
+            format!("{}: {}\n", phase.phase, spore_plain::line_within(&told, 500))
+        };
+        self.machine.manifest().phases.iter().map(line).collect()
+    }
+
+    fn waits(&self) -> Option<Parked> {
+        self.machine.waits()
+    }
+
+    fn ran(&self) -> Vec<(String, u32)> {
+        self.ran.clone()
+    }
 }

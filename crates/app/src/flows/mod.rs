@@ -45,9 +45,9 @@ use spore_store::{Journal, RunChange, RunQuery};
 use branch::{FlowBranch, FlowSite};
 pub use campaigns::{
     CampaignPhaseRow, CampaignQuestion, CampaignStatus, ChangeAsked, ChangedPhases, PhaseEdit,
-    campaign_status, change_campaign, resume_campaign,
+    campaign_status, change_campaign,
 };
-use campaigns::{CampaignRest, CampaignWork};
+use campaigns::{CampaignRest, CampaignWork, find_campaign};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
 use flow::{ActiveFlow, LayerPlace, LeaderChoice, PersonAnswer, spent};
@@ -284,6 +284,23 @@ pub(crate) fn resume(
     go_on(around, workspace, run, said, progress)?;
     let config = workspace.config(around, &[])?;
     report::report(workspace, &workspace.journal(&config)?, run.id)
+}
+
+/// Goes on with a campaign, and tells what came of it as `spore campaign run` does.
+pub fn resume_campaign(
+    around: &Surroundings,
+    typed: Option<&str>,
+    more: Option<Usd>,
+    progress: &mut dyn Progress,
+) -> Result<FlowReport> {
+    let workspace = Workspace::find(around)?;
+    let config = workspace.config(around, &[])?;
+    let run = find_campaign(&workspace, &config, typed)?;
+    if !run.is_open() {
+        return Err(report::is_over(&run));
+    }
+    let said = MoreSaid { budget: more, answers: Vec::new() };
+    go_on(around, &workspace, &run, said, progress)
 }
 
 /// Answers what a flow asked a person, and goes on with it.

@@ -13,11 +13,10 @@ use super::change::no_campaign;
 use super::record::{is_begun, recorded_changes, replayed};
 use crate::base::run_lock::{is_claimed, read_settings};
 use crate::flows::flow::spent;
-use crate::flows::questions::{MoreSaid, open_questions};
+use crate::flows::questions::open_questions;
 use crate::flows::requests::{FlowSettings, Planned};
-use crate::flows::told::FlowReport;
 use crate::report;
-use crate::{Error, Progress, Result, Surroundings, Workspace};
+use crate::{Error, Result, Surroundings, Workspace};
 
 /// How far a campaign is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -133,25 +132,8 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
     })
 }
 
-/// Goes on with a campaign, and tells what came of it as `spore campaign run` does.
-pub fn resume_campaign(
-    around: &Surroundings,
-    typed: Option<&str>,
-    more: Option<Usd>,
-    progress: &mut dyn Progress,
-) -> Result<FlowReport> {
-    let workspace = Workspace::find(around)?;
-    let config = workspace.config(around, &[])?;
-    let run = find_campaign(&workspace, &config, typed)?;
-    if !run.is_open() {
-        return Err(report::is_over(&run));
-    }
-    let said = MoreSaid { budget: more, answers: Vec::new() };
-    crate::flows::go_on(around, &workspace, &run, said, progress)
-}
-
 /// Finds the campaign that a person means: the only one that is open where none is named.
-pub(super) fn find_campaign(
+pub(crate) fn find_campaign(
     workspace: &Workspace,
     config: &Config,
     typed: Option<&str>,
