@@ -19,7 +19,7 @@ use spore_model::{Outcome, Park, StepKey};
 pub use changes::{PhaseChange, RecordedChange};
 pub use ending::{CampaignEnding, CampaignManifest, CampaignPhase, CampaignPhaseStatus};
 
-use crate::campaign_answers::{Decision, Evaluation, Gaps, Sufficiency};
+use crate::campaign_answers::{Evaluation, Gaps, HealDecision, Sufficiency};
 use crate::campaign_plan::{CampaignGoal, CampaignPlan};
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
@@ -87,16 +87,16 @@ pub struct Campaign {
     feedback: Option<String>,
     is_planned: bool,
     is_approved: bool,
-    phases: Vec<PhaseProgress>,
+    phases: Vec<CampaignPhaseProgress>,
     changes: Vec<RecordedChange>,
     heal_round: u32,
     /// What was decided for the round of healing to come.
-    decided: Option<Decision>,
+    decided: Option<HealDecision>,
     evaluations: Vec<Evaluation>,
     evaluation: PartTries,
     /// How many rounds a session has led.
     led: u32,
-    stop: Option<Stop>,
+    stop: Option<CampaignStop>,
 }
 
 /// How often something was run.
@@ -107,9 +107,9 @@ struct PartTries {
 }
 
 #[derive(Clone, Debug)]
-struct PhaseProgress {
+struct CampaignPhaseProgress {
     plan: PhasePlan,
-    state: PhaseState,
+    state: CampaignPhaseState,
     retries: u32,
     /// Every attempt that is over.
     ends: Vec<ChildEnd>,
@@ -118,7 +118,7 @@ struct PhaseProgress {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-enum PhaseState {
+enum CampaignPhaseState {
     Waiting,
     Passed,
     Failed(Outcome),
@@ -129,7 +129,7 @@ enum PhaseState {
 
 /// What concerns the whole campaign.
 #[derive(Clone, Debug)]
-enum Stop {
+enum CampaignStop {
     Parked(Parked),
     Ended(Outcome, String),
 }
@@ -174,8 +174,8 @@ impl Campaign {
     /// Says what is next.
     pub fn go_on(&mut self) -> CampaignNext {
         match &self.stop {
-            Some(Stop::Parked(parked)) => return CampaignNext::Park(parked.clone()),
-            Some(Stop::Ended(outcome, reason)) => {
+            Some(CampaignStop::Parked(parked)) => return CampaignNext::Park(parked.clone()),
+            Some(CampaignStop::Ended(outcome, reason)) => {
                 let (outcome, reason) = (*outcome, reason.clone());
                 return self.finish(outcome, reason);
             }
@@ -232,10 +232,12 @@ impl Campaign {
     fn is_free(&self, at: usize) -> bool {
         let is_over = |name: &String| {
             let other = self.phases.iter().find(|one| one.plan.name == *name);
-            other.is_none_or(|one| matches!(one.state, PhaseState::Passed | PhaseState::Dropped))
+            other.is_none_or(|one| {
+                matches!(one.state, CampaignPhaseState::Passed | CampaignPhaseState::Dropped)
+            })
         };
         let one = &self.phases[at];
-        one.state == PhaseState::Waiting && one.plan.depends_on.iter().all(is_over)
+        one.state == CampaignPhaseState::Waiting && one.plan.depends_on.iter().all(is_over)
     }
 
     fn run(&self, at: usize) -> CampaignNext {
@@ -255,7 +257,7 @@ impl Campaign {
     /// Returns what is asked, as one question, where anything is.
     fn questions(&self) -> Option<Parked> {
         let asks = self.phases.iter().filter_map(|one| match &one.state {
-            PhaseState::Asks(parked) => Some(parked),
+            CampaignPhaseState::Asks(parked) => Some(parked),
             _ => None,
         });
         let asks: Vec<&Parked> = asks.collect();
@@ -294,13 +296,13 @@ impl Campaign {
         for at in healed {
             let one = &mut self.phases[at];
             one.resolution = one.ends.last().map(|end| documents::resolution(&one.plan.name, end));
-            one.state = PhaseState::Waiting;
+            one.state = CampaignPhaseState::Waiting;
         }
         Some(self.go_on())
     }
 
     fn has_failed(&self, at: usize) -> bool {
-        matches!(self.phases[at].state, PhaseState::Failed(_))
+        matches!(self.phases[at].state, CampaignPhaseState::Failed(_))
     }
 
     fn after_phases(&mut self) -> CampaignNext {
@@ -308,7 +310,7 @@ impl Campaign {
             return self.finish(outcome, reason);
         }
         let Some(last) = self.evaluations.last() else {
-            let names = self.phases.iter().filter(|one| one.state == PhaseState::Passed);
+            let names = self.phases.iter().filter(|one| one.state == CampaignPhaseState::Passed);
             let names: Vec<String> = names.map(|one| one.plan.name.clone()).collect();
             return match self.plan.evaluation(&names) {
                 Some(plan) => self.evaluate(plan),
@@ -346,11 +348,11 @@ impl Campaign {
             self.is_planned = false;
             self.phases.clear();
         } else {
-            // Phases that a person wrote are not made anew: whoever turns them down takes the
+            // Phases that a person wrote are not made anew: a person who turns them down takes the
             // campaign back.
             let reason =
                 format!("a person turned the phases down: {}", documents::one_line(&answer.words));
-            self.stop = Some(Stop::Ended(Outcome::Failure, reason));
+            self.stop = Some(CampaignStop::Ended(Outcome::Failure, reason));
         }
     }
 
@@ -373,7 +375,8 @@ impl Campaign {
                 false
             }
             Action::AskPerson | Action::Park(_) | Action::RaiseAndCleanUp(_) => {
-                self.stop = Some(Stop::Parked(Parked::because(&part.name(), end.outcome, end)));
+                self.stop =
+                    Some(CampaignStop::Parked(Parked::because(&part.name(), end.outcome, end)));
                 false
             }
             Action::Escalate => {
@@ -391,7 +394,7 @@ impl Campaign {
             // What no layer absorbs.
             _ => {
                 let reason = format!("{}: {}", part.name(), end.told());
-                self.stop = Some(Stop::Ended(end.outcome, reason));
+                self.stop = Some(CampaignStop::Ended(end.outcome, reason));
                 true
             }
         }
@@ -444,11 +447,11 @@ impl Campaign {
         match part {
             CampaignPart::Phase { name } => {
                 if let Some(one) = self.phase_mut(name) {
-                    one.state = PhaseState::Asks(parked);
+                    one.state = CampaignPhaseState::Asks(parked);
                 }
             }
             // What comes before the phases, and after them, is waited for by all.
-            _ => self.stop = Some(Stop::Parked(parked)),
+            _ => self.stop = Some(CampaignStop::Parked(parked)),
         }
     }
 
@@ -463,20 +466,20 @@ impl Campaign {
                     Some(made) => self.take_phases((**made).clone()),
                     None if self.plan.phases_work().is_some() => {
                         let reason = "no phases were made".to_owned();
-                        self.stop = Some(Stop::Ended(Outcome::Failure, reason));
+                        self.stop = Some(CampaignStop::Ended(Outcome::Failure, reason));
                     }
                     None => {}
                 }
             }
             CampaignPart::Phase { name } => {
                 if let Some(one) = self.phase_mut(name) {
-                    one.state = PhaseState::Passed;
+                    one.state = CampaignPhaseState::Passed;
                     one.resolution = None;
                     one.ends.push(record.end.clone());
                 }
             }
             CampaignPart::Decision { .. } => {
-                self.decided = Some(Decision::read(record.said.as_deref()));
+                self.decided = Some(HealDecision::read(record.said.as_deref()));
             }
             CampaignPart::Evaluation => self.evaluated(Evaluation::read(record.said.as_deref())),
         }
@@ -504,7 +507,7 @@ impl Campaign {
                 let reason =
                     format!("not enough is found out after {} rounds: {missing}", self.rounds);
                 self.gaps = gaps;
-                self.stop = Some(Stop::Ended(Outcome::NeedsRefinement, reason));
+                self.stop = Some(CampaignStop::Ended(Outcome::NeedsRefinement, reason));
             }
         }
     }
@@ -516,9 +519,9 @@ impl Campaign {
             let mut is_healed = false;
             for one in &mut self.phases {
                 let told = evaluation.resolution(&one.plan.name);
-                if let (PhaseState::Passed, Some(told)) = (&one.state, told) {
+                if let (CampaignPhaseState::Passed, Some(told)) = (&one.state, told) {
                     one.resolution = Some(told);
-                    one.state = PhaseState::Waiting;
+                    one.state = CampaignPhaseState::Waiting;
                     is_healed = true;
                 }
             }
@@ -535,12 +538,12 @@ impl Campaign {
         match part {
             CampaignPart::Phase { name } => {
                 if let Some(one) = self.phase_mut(name) {
-                    one.state = PhaseState::Failed(outcome);
+                    one.state = CampaignPhaseState::Failed(outcome);
                     one.ends.push(record.end.clone());
                 }
             }
             // Without a decision nothing is worth another round.
-            CampaignPart::Decision { .. } => self.decided = Some(Decision::default()),
+            CampaignPart::Decision { .. } => self.decided = Some(HealDecision::default()),
             CampaignPart::Evaluation => {
                 self.evaluation.ended += 1;
                 let reason = documents::one_line(&told);
@@ -548,7 +551,7 @@ impl Campaign {
             }
             CampaignPart::Research { .. } | CampaignPart::Plan { .. } => {
                 let reason = format!("{}: {told}", part.name());
-                self.stop = Some(Stop::Ended(outcome, reason));
+                self.stop = Some(CampaignStop::Ended(outcome, reason));
             }
         }
     }
@@ -572,8 +575,8 @@ impl Campaign {
     pub fn choose(&self, name: &str, note: Option<&str>) -> Result<CampaignStep, String> {
         if let Some(stop) = &self.stop {
             let reason = match stop {
-                Stop::Parked(parked) => &parked.reason,
-                Stop::Ended(_, reason) => reason,
+                CampaignStop::Parked(parked) => &parked.reason,
+                CampaignStop::Ended(_, reason) => reason,
             };
             return Err(format!("the campaign is stopped: {reason}"));
         }
@@ -584,28 +587,28 @@ impl Campaign {
         let one = &self.phases[at];
         let most = usize::try_from(self.plan.terms.max_attempts).unwrap_or(usize::MAX);
         match &one.state {
-            PhaseState::Passed => Err(format!("{name} is done already")),
-            PhaseState::Dropped => Err(format!("{name} was taken out by a person")),
-            PhaseState::Asks(_) => Err(format!("{name} waits for a person")),
+            CampaignPhaseState::Passed => Err(format!("{name} is done already")),
+            CampaignPhaseState::Dropped => Err(format!("{name} was taken out by a person")),
+            CampaignPhaseState::Asks(_) => Err(format!("{name} waits for a person")),
             _ if one.ends.len() >= most => Err(format!("{name} was tried {most} times")),
-            PhaseState::Failed(_) => {
+            CampaignPhaseState::Failed(_) => {
                 let end = one.ends.last();
                 let mut again = self.clone();
                 again.phases[at].resolution = end.map(|end| documents::resolution(name, end));
                 Ok(again.step_of(at, note))
             }
-            PhaseState::Waiting if !self.is_free(at) => {
+            CampaignPhaseState::Waiting if !self.is_free(at) => {
                 Err(format!("{name} waits for: {}", one.plan.depends_on.join(", ")))
             }
-            PhaseState::Waiting => Ok(self.step_of(at, note)),
+            CampaignPhaseState::Waiting => Ok(self.step_of(at, note)),
         }
     }
 
     /// What it waits for, where it does.
     pub fn waits(&self) -> Option<Parked> {
         match &self.stop {
-            Some(Stop::Parked(parked)) => Some(parked.clone()),
-            Some(Stop::Ended(..)) => None,
+            Some(CampaignStop::Parked(parked)) => Some(parked.clone()),
+            Some(CampaignStop::Ended(..)) => None,
             None => self.questions(),
         }
     }
@@ -615,8 +618,8 @@ impl Campaign {
         self.led += 1;
         // What it left out is no more done than what failed.
         for one in &mut self.phases {
-            if one.state == PhaseState::Waiting {
-                one.state = PhaseState::Failed(Outcome::Failure);
+            if one.state == CampaignPhaseState::Waiting {
+                one.state = CampaignPhaseState::Failed(Outcome::Failure);
             }
         }
     }
@@ -625,7 +628,7 @@ impl Campaign {
     pub fn data(&self) -> FlowData {
         let mut data = FlowData::default();
         for one in &self.phases {
-            if let (PhaseState::Passed, Some(end)) = (&one.state, one.ends.last()) {
+            if let (CampaignPhaseState::Passed, Some(end)) = (&one.state, one.ends.last()) {
                 let commit = end.line.as_ref().map(|line| line.tip.to_string());
                 data.add_phase(&one.plan.name, &end.stages, commit);
             }
@@ -633,11 +636,11 @@ impl Campaign {
         data
     }
 
-    fn phase(&self, name: &str) -> Option<&PhaseProgress> {
+    fn phase(&self, name: &str) -> Option<&CampaignPhaseProgress> {
         self.phases.iter().find(|one| one.plan.name == name)
     }
 
-    fn phase_mut(&mut self, name: &str) -> Option<&mut PhaseProgress> {
+    fn phase_mut(&mut self, name: &str) -> Option<&mut CampaignPhaseProgress> {
         self.phases.iter_mut().find(|one| one.plan.name == name)
     }
 }

@@ -177,12 +177,12 @@ pub(crate) fn asks_for_evaluation(phases: &[String]) -> String {
 
 /// Which of the phases that failed are worth another round.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-pub(crate) struct Decision {
+pub(crate) struct HealDecision {
     #[serde(default)]
     pub(crate) heal: Vec<String>,
 }
 
-impl Decision {
+impl HealDecision {
     pub(crate) fn read(answer: Option<&str>) -> Self {
         block(answer.unwrap_or_default(), "decision").unwrap_or_default()
     }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_decision_that_cannot_be_read_heals_nothing() {
-        let read = |text: &str| Decision::read(Some(text)).heal;
+        let read = |text: &str| HealDecision::read(Some(text)).heal;
         assert_eq!(read("<decision>{\"heal\": [\"a\"]}</decision>"), ["a"]);
         for bad in
             ["", "heal a", "<decision>[\"a\"]</decision>", "<decision>{\"heal\": \"a\"}</decision>"]

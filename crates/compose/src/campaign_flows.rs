@@ -39,7 +39,7 @@ impl Flows {
         {
             return Err(PlanError::NoTask { campaign: name.to_owned() });
         }
-        let asked = Asked { name, task: task.unwrap_or_default() };
+        let asked = CampaignCall { name, task: task.unwrap_or_default() };
         let silent = |executor: &Option<_>, action| self.judging(&asked, executor, action);
         let coordinator = one.coordinator.as_ref();
         let coordinator = coordinator.map(|known| self.phases(&known.value, task, habits));
@@ -72,7 +72,7 @@ impl Flows {
 
     fn research(
         &self,
-        asked: &Asked<'_>,
+        asked: &CampaignCall<'_>,
         one: &CampaignDefinition,
         habits: &Habits,
         read: ReadPrompt<'_>,
@@ -98,7 +98,7 @@ impl Flows {
 
     fn domain(
         &self,
-        asked: &Asked<'_>,
+        asked: &CampaignCall<'_>,
         domain: &Domain,
         read: ReadPrompt<'_>,
     ) -> Result<DomainPlan, PlanError> {
@@ -118,7 +118,7 @@ impl Flows {
 
     fn planning(
         &self,
-        asked: &Asked<'_>,
+        asked: &CampaignCall<'_>,
         one: &CampaignDefinition,
         habits: &Habits,
     ) -> Result<Option<PlanningPlan>, PlanError> {
@@ -145,7 +145,7 @@ impl Flows {
     /// One session of a campaign's own.
     fn session(
         &self,
-        asked: &Asked<'_>,
+        asked: &CampaignCall<'_>,
         (name, action): (&str, &str),
         prompt: Option<String>,
         artifact: Option<String>,
@@ -165,7 +165,7 @@ impl Flows {
     /// A session that says something and changes nothing.
     fn judging(
         &self,
-        asked: &Asked<'_>,
+        asked: &CampaignCall<'_>,
         executor: &Option<crate::files::flow_file::PlacedValue<String>>,
         action: &str,
     ) -> Result<Option<ExecPlan>, PlanError> {
@@ -242,7 +242,7 @@ impl Flows {
 }
 
 /// What is asked of a campaign.
-struct Asked<'a> {
+struct CampaignCall<'a> {
     name: &'a str,
     task: &'a str,
 }

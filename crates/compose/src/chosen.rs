@@ -18,15 +18,15 @@ use crate::wording::FlowData;
 
 /// The parts of one layer, as far as they are.
 #[derive(Clone, Debug)]
-pub struct Chosen {
+pub struct LedParts {
     layer: Layer,
-    parts: Vec<ChosenPart>,
+    parts: Vec<LedPart>,
     /// What concerns the whole layer: nothing is begun after it.
-    stop: Option<Stopped>,
+    stop: Option<LedStop>,
 }
 
 #[derive(Clone, Debug)]
-struct ChosenPart {
+struct LedPart {
     name: String,
     required: bool,
     depends_on: Vec<String>,
@@ -36,14 +36,14 @@ struct ChosenPart {
 }
 
 #[derive(Clone, Debug)]
-enum Stopped {
+enum LedStop {
     Parked(Parked),
     Raised(Outcome, String),
 }
 
 /// A part that may be run now.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ChosenStep {
+pub struct LedStep {
     pub part: usize,
     pub attempt: u32,
     /// What went wrong before.
@@ -54,16 +54,16 @@ pub struct ChosenStep {
 
 /// How the layer rests when its session is over.
 #[derive(Clone, PartialEq, Debug)]
-pub enum ChosenRest {
+pub enum LedRest {
     Park(Parked),
     End(Outcome, String),
 }
 
-impl Chosen {
+impl LedParts {
     /// The stages of an orchestrator. Each builds on those before it, in the order of the plan.
     pub fn stages(plan: &OrchestratorPlan) -> Self {
         let stages = plan.stages.iter().enumerate();
-        let parts = stages.map(|(at, stage)| ChosenPart {
+        let parts = stages.map(|(at, stage)| LedPart {
             name: stage.name.clone(),
             required: stage.required,
             depends_on: plan.stages[..at]
@@ -80,7 +80,7 @@ impl Chosen {
 
     /// The phases of a coordinator.
     pub fn phases(plan: &CoordinatorPlan) -> Self {
-        let parts = plan.phases.iter().map(|phase| ChosenPart {
+        let parts = plan.phases.iter().map(|phase| LedPart {
             name: phase.name.clone(),
             required: phase.required,
             depends_on: phase.depends_on.clone(),
@@ -92,12 +92,12 @@ impl Chosen {
     }
 
     /// Returns the next attempt at a part, or why there is none.
-    pub fn choose(&self, name: &str) -> Result<ChosenStep, String> {
+    pub fn choose(&self, name: &str) -> Result<LedStep, String> {
         match &self.stop {
-            Some(Stopped::Parked(parked)) => {
+            Some(LedStop::Parked(parked)) => {
                 return Err(format!("nothing more is run: {}", parked.reason));
             }
-            Some(Stopped::Raised(_, reason)) => {
+            Some(LedStop::Raised(_, reason)) => {
                 return Err(format!("nothing more is run: {reason}"));
             }
             None => {}
@@ -125,7 +125,7 @@ impl Chosen {
         let before = part.ends.last();
         let diagnosis = before.map(|end| Diagnosis::of(attempt - 1, end));
         let resolution = before.map(|end| documents::resolution(name, end));
-        Ok(ChosenStep { part: at, attempt, diagnosis, resolution })
+        Ok(LedStep { part: at, attempt, diagnosis, resolution })
     }
 
     /// Takes the end of a part. Returns false for one that is parked: then it is no result.
@@ -135,7 +135,7 @@ impl Chosen {
         let parked = |outcome| Parked::because(&name, outcome, end);
         match decide(self.layer, end.outcome, more) {
             Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
-                self.stop = Some(Stopped::Parked(parked(outcome)));
+                self.stop = Some(LedStop::Parked(parked(outcome)));
                 return false;
             }
             Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) => {
@@ -143,13 +143,13 @@ impl Chosen {
                 match parked.park {
                     // A question is its own part's: the others can go on.
                     Park::Human => self.parts[at].asks = Some(parked),
-                    _ => self.stop = Some(Stopped::Parked(parked)),
+                    _ => self.stop = Some(LedStop::Parked(parked)),
                 }
                 return false;
             }
             Action::Raise(Outcome::DepthExceeded) => {
                 let reason = format!("{name}: {}", end.told());
-                self.stop = Some(Stopped::Raised(Outcome::DepthExceeded, reason));
+                self.stop = Some(LedStop::Raised(Outcome::DepthExceeded, reason));
             }
             // What failed may be run again; whether it is, is for the session to say.
             _ => {}
@@ -159,20 +159,20 @@ impl Chosen {
     }
 
     /// Says what the whole comes to when the session is over.
-    pub fn rest(&self) -> ChosenRest {
+    pub fn rest(&self) -> LedRest {
         match &self.stop {
-            Some(Stopped::Parked(parked)) => return ChosenRest::Park(parked.clone()),
-            Some(Stopped::Raised(outcome, reason)) => {
-                return ChosenRest::End(*outcome, reason.clone());
+            Some(LedStop::Parked(parked)) => return LedRest::Park(parked.clone()),
+            Some(LedStop::Raised(outcome, reason)) => {
+                return LedRest::End(*outcome, reason.clone());
             }
             None => {}
         }
         if let Some(parked) = self.parts.iter().find_map(|part| part.asks.as_ref()) {
-            return ChosenRest::Park(parked.clone());
+            return LedRest::Park(parked.clone());
         }
         let missed = self.parts.iter().filter(|part| !self.has_passed(&part.name));
-        let missed: Vec<&ChosenPart> = missed.collect();
-        let told = |part: &&ChosenPart| match part.ends.last() {
+        let missed: Vec<&LedPart> = missed.collect();
+        let told = |part: &&LedPart| match part.ends.last() {
             Some(end) => format!("{}: {}", part.name, end.told()),
             None => format!("{} was not run", part.name),
         };
@@ -180,25 +180,23 @@ impl Chosen {
         match missed.iter().find(|part| part.required) {
             Some(part) => {
                 let outcome = part.ends.last().map_or(Outcome::Failure, |end| end.outcome);
-                ChosenRest::End(outcome, reason())
+                LedRest::End(outcome, reason())
             }
             None if missed.is_empty() => {
-                ChosenRest::End(Outcome::Success, "every part passed".to_owned())
+                LedRest::End(Outcome::Success, "every part passed".to_owned())
             }
             None if missed.len() == self.parts.len() => {
-                ChosenRest::End(Outcome::Failure, format!("no part passed: {}", reason()))
+                LedRest::End(Outcome::Failure, format!("no part passed: {}", reason()))
             }
-            None => {
-                ChosenRest::End(Outcome::Partial, format!("not every part passed: {}", reason()))
-            }
+            None => LedRest::End(Outcome::Partial, format!("not every part passed: {}", reason())),
         }
     }
 
     /// What the layer waits for, where it does.
     pub fn waits(&self) -> Option<Parked> {
         match self.rest() {
-            ChosenRest::Park(parked) => Some(parked),
-            ChosenRest::End(..) => None,
+            LedRest::Park(parked) => Some(parked),
+            LedRest::End(..) => None,
         }
     }
 
@@ -251,7 +249,7 @@ impl Chosen {
     }
 
     fn entries(&self) -> Vec<StageEntry> {
-        let entry = |part: &ChosenPart| {
+        let entry = |part: &LedPart| {
             let attempts = u32::try_from(part.ends.len()).unwrap_or(u32::MAX);
             match part.ends.last() {
                 None => StageEntry::skipped(&part.name),
@@ -266,7 +264,7 @@ impl Chosen {
 
     /// How far the parts are, a line each.
     pub fn status(&self) -> String {
-        let line = |part: &ChosenPart| {
+        let line = |part: &LedPart| {
             let state = match (self.has_passed(&part.name), part.ends.last(), &part.asks) {
                 (true, ..) => "passed".to_owned(),
                 (_, _, Some(parked)) => format!("waits for a person: {}", parked.reason),
@@ -298,8 +296,8 @@ mod tests {
         ChildEnd::new(RunId::from_parts(1, 1), outcome, Some("so it went".to_owned()))
     }
 
-    fn three() -> Chosen {
-        Chosen::stages(&plan(vec![read_stage("A"), read_stage("B?"), read_stage("C")]))
+    fn three() -> LedParts {
+        LedParts::stages(&plan(vec![read_stage("A"), read_stage("B?"), read_stage("C")]))
     }
 
     #[test]
@@ -317,9 +315,9 @@ mod tests {
         assert_eq!(chosen.choose("A").unwrap_err(), "A is done already");
         assert!(chosen.choose("C").is_ok());
         let reason = "B was not run; C was not run".to_owned();
-        assert_eq!(chosen.rest(), ChosenRest::End(Outcome::Failure, reason));
+        assert_eq!(chosen.rest(), LedRest::End(Outcome::Failure, reason));
         assert!(chosen.apply(2, &end(Outcome::Success)));
-        let ChosenRest::End(outcome, _) = chosen.rest() else { panic!() };
+        let LedRest::End(outcome, _) = chosen.rest() else { panic!() };
         assert_eq!(outcome, Outcome::Partial);
     }
 
@@ -346,8 +344,8 @@ mod tests {
                 }
             }
             let outcome = match chosen.rest() {
-                ChosenRest::Park(parked) => parked.outcome,
-                ChosenRest::End(outcome, _) => outcome,
+                LedRest::Park(parked) => parked.outcome,
+                LedRest::End(outcome, _) => outcome,
             };
             for stop in [Outcome::Interrupted, Outcome::DepthExceeded, Outcome::QuotaParked] {
                 if seen.contains(&stop) {

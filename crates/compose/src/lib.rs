@@ -50,7 +50,7 @@ pub use campaign_plan::{
 };
 pub use campaign_report::{campaign_report, review_document};
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
-pub use chosen::{Chosen, ChosenRest, ChosenStep};
+pub use chosen::{LedParts, LedRest, LedStep};
 pub use documents::{
     StageWord, answer, complete_line, lead_prompt, prompt, read_status, refinement, summary_of,
 };

@@ -29,7 +29,7 @@ pub use status::{CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_st
 
 use super::execs::{ExecEnd, tail};
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
-use super::leading::{Lead, LeadEnd, Led};
+use super::leading::{LayerLead, LeadEnd, Led};
 use super::phases::{Coordinator, PhasesOver};
 use super::questions::{ASKER, FlowQuestion, open_questions};
 use crate::base::error::bug;
@@ -127,6 +127,7 @@ impl CampaignWork<'_> {
             }
             Begun::Done(record) => {
                 machine.apply(part, &record);
+                self.signal(part, attempt, &record)?;
                 return Ok(record);
             }
             Begun::Do(ticket) => ticket,
@@ -140,8 +141,7 @@ impl CampaignWork<'_> {
         // What has to wait has no result yet: resume does it again.
         if machine.apply(part, &record) {
             steps.finish(&key, &ticket, &steps.entry(&record)?)?;
-            let manifest = ground.path_of(&self.dir_of(part, attempt).join("manifest.json"));
-            ground.signal(record.end.run, &name, &ground.pointer(&manifest))?;
+            self.signal(part, attempt, &record)?;
         }
         Ok(record)
     }
@@ -299,6 +299,13 @@ impl CampaignWork<'_> {
         ground.write_json(&ground.dir().join("campaign.json"), &machine.manifest())
     }
 
+    /// Writes the signal of a coordinator that is over, unless it is there just so.
+    fn signal(&self, part: &CampaignPart, attempt: u32, record: &CampaignRecord) -> Result<()> {
+        let ground = self.ground;
+        let manifest = ground.path_of(&self.dir_of(part, attempt).join("manifest.json"));
+        ground.signal(record.end.run, &part.name(), &ground.pointer(&manifest))
+    }
+
     fn dir_of(&self, part: &CampaignPart, attempt: u32) -> PathBuf {
         PathBuf::from("coordinators").join(part.path(attempt).replace('/', "-"))
     }
@@ -413,7 +420,7 @@ impl CampaignWork<'_> {
         });
         let parts: Vec<(String, String)> = parts.collect();
         let names = (self.plan.campaign.as_str(), self.plan.task.as_str());
-        let lead = Lead {
+        let lead = LayerLead {
             ground,
             place: &self.place,
             layer: LedLayer::Campaign,

@@ -2,7 +2,7 @@
 //!
 //! The session runs beside the thread that leads the layer. Each of its calls comes to that thread,
 //! which does what the layer's own machine would have asked for: the same steps, budget, branch and
-//! record. What the session says in the end decides nothing: what the parts came to does. So a
+//! record. What the session says in the end decides nothing: how the parts ended does. So a
 //! session that was cut off is begun again, and finds done what was done.
 
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub(crate) trait Led {
 const SHARE: i64 = 4;
 
 /// One session that leads.
-pub(crate) struct Lead<'a> {
+pub(crate) struct LayerLead<'a> {
     pub(crate) ground: &'a ActiveFlow<'a>,
     /// The layer.
     pub(crate) place: &'a LayerPlace,
@@ -127,7 +127,7 @@ impl SessionCommands for LeadTools {
     }
 }
 
-impl Lead<'_> {
+impl LayerLead<'_> {
     /// Lets the session lead. What has to wait is returned in place of a record.
     pub(crate) fn work(
         &self,

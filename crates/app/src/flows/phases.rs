@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use spore_compose::{
-    ChildEnd, Chosen, ChosenRest, CoordinatorPlan, OrchestratorPlan, Parked, PhaseNext,
-    PhaseReport, PhaseStep, Phases, PhasesEnding, attempt_dir, execution_report, lead_key,
-    lead_prompt, phase_dir, refinement,
+    ChildEnd, CoordinatorPlan, LedParts, LedRest, OrchestratorPlan, Parked, PhaseNext, PhaseReport,
+    PhaseStep, Phases, PhasesEnding, attempt_dir, execution_report, lead_key, lead_prompt,
+    phase_dir, refinement,
 };
 use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunKind, RunState, StepKey, Ticket,
@@ -26,7 +26,7 @@ use resolver::{PhaseResolver, Resolved};
 use session_files::SessionWalk;
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace, spent};
-use super::leading::{Lead, Led};
+use super::leading::{LayerLead, Led};
 use super::stages::Orchestrator;
 use crate::base::error::bug;
 use crate::base::step::Intent;
@@ -391,7 +391,7 @@ impl Coordinator<'_> {
     /// Lets a session lead the phases.
     fn led(&self, progress: &mut dyn Progress) -> Result<PhasesOver> {
         let ground = self.ground;
-        let chosen = Chosen::phases(&self.plan);
+        let chosen = LedParts::phases(&self.plan);
         let mut led = LedPhases { own: self, chosen, ran: Vec::new() };
         led.recall()?;
         let part = |phase: &spore_compose::PhasePlan| {
@@ -403,7 +403,7 @@ impl Coordinator<'_> {
         };
         let parts: Vec<(String, String)> = self.plan.phases.iter().map(part).collect();
         let about = self.plan.description.as_deref().unwrap_or_default();
-        let lead = Lead {
+        let lead = LayerLead {
             ground,
             place: &self.place,
             layer: LedLayer::Phases,
@@ -414,8 +414,8 @@ impl Coordinator<'_> {
             return Ok(PhasesOver::Parked(parked));
         }
         let (outcome, reason) = match led.chosen.rest() {
-            ChosenRest::Park(parked) => return Ok(PhasesOver::Parked(parked)),
-            ChosenRest::End(outcome, reason) => (outcome, reason),
+            LedRest::Park(parked) => return Ok(PhasesOver::Parked(parked)),
+            LedRest::End(outcome, reason) => (outcome, reason),
         };
         if let Some(parked) = ground.bring_home(&self.place, outcome, progress)? {
             return Ok(PhasesOver::Parked(parked));
@@ -463,7 +463,7 @@ impl Coordinator<'_> {
 
 struct LedPhases<'o, 'a> {
     own: &'o Coordinator<'a>,
-    chosen: Chosen,
+    chosen: LedParts,
     ran: Vec<(String, u32)>,
 }
 

@@ -8,7 +8,7 @@ mod turn;
 use std::collections::BTreeSet;
 
 use spore_compose::{
-    ChildEnd, Chosen, ChosenRest, Diagnosis, FlowData, OrchestratorPlan, Parked, PartStatus,
+    ChildEnd, Diagnosis, FlowData, LedParts, LedRest, OrchestratorPlan, Parked, PartStatus,
     PlannedWork, SignalPointer, StageEntry, StageNext, StageStep, StageWork, Stages, StagesEnding,
     WorkLine, lead_key, lead_prompt, refinement,
 };
@@ -20,7 +20,7 @@ use spore_tools::layers::LedLayer;
 
 use super::branch::FlowBranch;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
-use super::leading::{Lead, Led};
+use super::leading::{LayerLead, Led};
 use fan_out::FanOut;
 use turn::StageTurn;
 
@@ -360,13 +360,13 @@ impl Orchestrator<'_> {
     fn led(&self, progress: &mut dyn Progress) -> Result<StagesOver> {
         let ground = self.ground;
         let tip = self.line().map(|line| line.tip);
-        let chosen = Chosen::stages(&self.plan);
+        let chosen = LedParts::stages(&self.plan);
         let mut led = LedStages { own: self, chosen, tip, ran: Vec::new() };
         led.recall()?;
         let parts = self.plan.stages.iter().map(|stage| (stage.name.clone(), String::new()));
         let parts: Vec<(String, String)> = parts.collect();
         let (name, target) = (&self.plan.orchestrator, &self.plan.target);
-        let lead = Lead {
+        let lead = LayerLead {
             ground,
             place: &self.place,
             layer: LedLayer::Stages,
@@ -377,8 +377,8 @@ impl Orchestrator<'_> {
             return Ok(StagesOver::Parked(parked));
         }
         let (outcome, reason) = match led.chosen.rest() {
-            ChosenRest::Park(parked) => return Ok(StagesOver::Parked(parked)),
-            ChosenRest::End(outcome, reason) => (outcome, reason),
+            LedRest::Park(parked) => return Ok(StagesOver::Parked(parked)),
+            LedRest::End(outcome, reason) => (outcome, reason),
         };
         if let Some(parked) = ground.bring_home(&self.place, outcome, progress)? {
             return Ok(StagesOver::Parked(parked));
@@ -391,7 +391,7 @@ impl Orchestrator<'_> {
 
 struct LedStages<'o, 'a> {
     own: &'o Orchestrator<'a>,
-    chosen: Chosen,
+    chosen: LedParts,
     tip: Option<CommitId>,
     ran: Vec<(String, u32)>,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Campaign, PhaseProgress, PhaseState};
+use super::{Campaign, CampaignPhaseProgress, CampaignPhaseState};
 use crate::plan::{CoordinatorPlan, PhasePlan};
 
 /// One change of the phases.
@@ -46,7 +46,7 @@ impl PhaseChange {
 impl Campaign {
     /// Takes the phases that there are, with what people have changed of them since.
     pub(super) fn take_phases(&mut self, known: CoordinatorPlan) {
-        self.phases = known.phases.into_iter().map(PhaseProgress::of).collect();
+        self.phases = known.phases.into_iter().map(CampaignPhaseProgress::of).collect();
         let (revision, changes) = (self.revision, self.changes.clone());
         for recorded in changes.iter().filter(|one| one.revision == revision) {
             self.change(&recorded.change);
@@ -57,14 +57,14 @@ impl Campaign {
         match change {
             PhaseChange::Drop { phase } => {
                 if let Some(one) = self.phase_mut(phase) {
-                    one.state = PhaseState::Dropped;
+                    one.state = CampaignPhaseState::Dropped;
                 }
             }
             PhaseChange::Add { phases } => {
-                self.phases.extend(phases.iter().cloned().map(PhaseProgress::of));
+                self.phases.extend(phases.iter().cloned().map(CampaignPhaseProgress::of));
             }
             PhaseChange::Order { phases } => {
-                let place = |one: &PhaseProgress| {
+                let place = |one: &CampaignPhaseProgress| {
                     phases.iter().position(|name| *name == one.plan.name).map_or(0, |at| at + 1)
                 };
                 // What is not named was begun before, and stays in front in its own order.
@@ -89,19 +89,23 @@ impl Campaign {
                 return Err(format!("there is no phase {name:?}; there are: {}", names.join(", ")));
             };
             match &one.state {
-                PhaseState::Passed => Err(format!("{name} is over: what it did is on the branch")),
-                PhaseState::Failed(_) => Err(format!("{name} is over: it failed")),
-                PhaseState::Dropped => Err(format!("{name} is dropped already")),
-                PhaseState::Asks(_) => Err(format!("{name} is under way")),
-                PhaseState::Waiting if is_begun(name) => Err(format!("{name} is under way")),
-                PhaseState::Waiting => Ok(()),
+                CampaignPhaseState::Passed => {
+                    Err(format!("{name} is over: what it did is on the branch"))
+                }
+                CampaignPhaseState::Failed(_) => Err(format!("{name} is over: it failed")),
+                CampaignPhaseState::Dropped => Err(format!("{name} is dropped already")),
+                CampaignPhaseState::Asks(_) => Err(format!("{name} is under way")),
+                CampaignPhaseState::Waiting if is_begun(name) => {
+                    Err(format!("{name} is under way"))
+                }
+                CampaignPhaseState::Waiting => Ok(()),
             }
         };
         match &change {
             PhaseChange::Drop { phase } => {
                 pending(phase)?;
-                let is_left = |one: &&PhaseProgress| {
-                    one.state != PhaseState::Dropped && one.plan.name != *phase
+                let is_left = |one: &&CampaignPhaseProgress| {
+                    one.state != CampaignPhaseState::Dropped && one.plan.name != *phase
                 };
                 let mut left = self.phases.iter().filter(is_left).peekable();
                 if left.peek().is_none() {
@@ -157,8 +161,14 @@ impl Campaign {
     }
 }
 
-impl PhaseProgress {
+impl CampaignPhaseProgress {
     fn of(plan: PhasePlan) -> Self {
-        Self { plan, state: PhaseState::Waiting, retries: 0, ends: Vec::new(), resolution: None }
+        Self {
+            plan,
+            state: CampaignPhaseState::Waiting,
+            retries: 0,
+            ends: Vec::new(),
+            resolution: None,
+        }
     }
 }

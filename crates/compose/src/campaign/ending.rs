@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use spore_model::{CommitId, Outcome, RunId};
 
-use super::{Campaign, CampaignNext, CampaignStep, PhaseProgress, PhaseState};
+use super::{Campaign, CampaignNext, CampaignPhaseProgress, CampaignPhaseState, CampaignStep};
 use crate::campaign_answers::{Evaluation, Gaps};
 use crate::child::ChildEnd;
 use crate::grade::Grade;
@@ -83,7 +83,7 @@ impl Campaign {
         CampaignManifest {
             campaign: self.plan.campaign.clone(),
             task: self.plan.task.clone(),
-            phases: self.phases.iter().map(PhaseProgress::told).collect(),
+            phases: self.phases.iter().map(CampaignPhaseProgress::told).collect(),
             research_rounds: if self.plan.research.is_some() { self.rounds } else { 0 },
             revision: self.revision,
             heal_rounds: self.heal_round,
@@ -104,11 +104,11 @@ impl Campaign {
 
     /// Returns how the campaign ends where not every phase passed.
     pub(super) fn missed(&self) -> Option<(Outcome, String)> {
-        let counted = || self.phases.iter().filter(|one| one.state != PhaseState::Dropped);
-        let missed: Vec<&PhaseProgress> =
-            counted().filter(|one| one.state != PhaseState::Passed).collect();
+        let counted = || self.phases.iter().filter(|one| one.state != CampaignPhaseState::Dropped);
+        let missed: Vec<&CampaignPhaseProgress> =
+            counted().filter(|one| one.state != CampaignPhaseState::Passed).collect();
         let first = missed.first()?;
-        let told = |one: &&PhaseProgress| match one.ends.last() {
+        let told = |one: &&CampaignPhaseProgress| match one.ends.last() {
             Some(end) => format!("{}: {}", one.plan.name, end.told()),
             None => format!("{} could not begin", one.plan.name),
         };
@@ -117,25 +117,25 @@ impl Campaign {
             return Some((Outcome::Partial, format!("not every phase passed: {reason}")));
         }
         let outcome = match first.state {
-            PhaseState::Failed(outcome) => outcome,
+            CampaignPhaseState::Failed(outcome) => outcome,
             _ => Outcome::Failure,
         };
         Some((outcome, format!("no phase passed: {reason}")))
     }
 }
 
-impl PhaseProgress {
+impl CampaignPhaseProgress {
     fn told(&self) -> CampaignPhase {
         let last = self.ends.last();
         let landed = self.ends.iter().rev().find(|end| end.outcome == Outcome::Success);
         CampaignPhase {
             phase: self.plan.name.clone(),
             status: match &self.state {
-                PhaseState::Waiting => CampaignPhaseStatus::Pending,
-                PhaseState::Passed => CampaignPhaseStatus::Complete,
-                PhaseState::Failed(_) => CampaignPhaseStatus::Failure,
-                PhaseState::Asks(_) => CampaignPhaseStatus::Asks,
-                PhaseState::Dropped => CampaignPhaseStatus::Dropped,
+                CampaignPhaseState::Waiting => CampaignPhaseStatus::Pending,
+                CampaignPhaseState::Passed => CampaignPhaseStatus::Complete,
+                CampaignPhaseState::Failed(_) => CampaignPhaseStatus::Failure,
+                CampaignPhaseState::Asks(_) => CampaignPhaseStatus::Asks,
+                CampaignPhaseState::Dropped => CampaignPhaseStatus::Dropped,
             },
             attempts: self.ends.len(),
             exit_code: last.map(|end| end.outcome.exit_code()),
@@ -144,8 +144,8 @@ impl PhaseProgress {
             run: last.map(|end| end.run),
             depends_on: self.plan.depends_on.clone(),
             error: match &self.state {
-                PhaseState::Failed(_) => last.map(ChildEnd::told),
-                PhaseState::Asks(parked) => Some(parked.reason.clone()),
+                CampaignPhaseState::Failed(_) => last.map(ChildEnd::told),
+                CampaignPhaseState::Asks(parked) => Some(parked.reason.clone()),
                 _ => None,
             },
         }

@@ -444,7 +444,7 @@ proptest! {
         rejects in 0..3u32,
     ) {
         let codes: Vec<u8> = codes.iter().map(|at| Outcome::ALL[*at].exit_code()).collect();
-        // What a step comes to follows from its name, whoever asks and when.
+        // What a step comes to follows from its name, in every process.
         let script = |key: &str| {
             let at = key.bytes().fold(7usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
             codes[at % codes.len()]

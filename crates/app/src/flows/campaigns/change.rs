@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_compose::{PhaseChange, PhasesWork, RecordedChange, change_key};
-use spore_model::{Fault, Run, RunId, RunKind, SourceKind};
+use spore_model::{Fault, Run, RunId, SourceKind};
 
-use super::record::{is_begun, recorded_changes, replayed};
+use super::record::{is_begun, no_campaign, recorded_changes, replayed};
 use crate::base::outbox::Events;
 use crate::base::run_lock::{HeldRun, read_settings};
 use crate::base::step::Steps;
@@ -115,11 +115,4 @@ fn refused(run: &Run, problem: String) -> Error {
     let id = run.id.short();
     Error::new(Fault::BadInput, format!("the phases of {id} stay as they are: {problem}"))
         .hint(format!("`spore campaign status {id}` shows which of them were not begun"))
-}
-
-pub(super) fn no_campaign(run: &Run) -> Error {
-    let (id, kind) = (run.id.short(), run.kind.as_str());
-    let message = format!("run {id} is no campaign but {kind}");
-    debug_assert!(run.kind != RunKind::Campaign);
-    Error::new(Fault::Usage, message).hint(format!("`spore runs show {id}` tells of it"))
 }

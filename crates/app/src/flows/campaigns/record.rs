@@ -1,16 +1,16 @@
-//! What is on record of a campaign: what its coordinators came to, and how it is fed with that.
+//! What is on record of a campaign: how its coordinators ended, and how the machine is fed with that.
 
 use spore_compose::{
     Campaign, CampaignNext, CampaignPart, CampaignPlan, CampaignRecord, CampaignStep,
     RecordedChange, ReviewAnswer, WorkLine, change_key, lead_key, review_key,
 };
-use spore_model::{RunId, StepKey};
+use spore_model::{Fault, Run, RunId, StepKey};
 use spore_store::Journal;
 
-use crate::Result;
 use crate::base::error::bug;
 use crate::base::step::recorded;
 use crate::flows::leading::LeadEnd;
+use crate::{Error, Result};
 
 /// Returns the changes that people made, oldest first.
 pub(super) fn recorded_changes(journal: &dyn Journal, run: RunId) -> Result<Vec<RecordedChange>> {
@@ -79,4 +79,11 @@ fn is_gone(journal: &dyn Journal, run: RunId, part: &CampaignPart, attempt: u32)
 pub(super) fn is_begun(journal: &dyn Journal, run: RunId, phase: &str) -> Result<bool> {
     let part = CampaignPart::Phase { name: phase.to_owned() };
     Ok(journal.step(run, &part.key(1))?.is_some())
+}
+
+/// Refuses a run that is something else.
+pub(super) fn no_campaign(run: &Run) -> Error {
+    let (id, kind) = (run.id.short(), run.kind.as_str());
+    let message = format!("run {id} is no campaign but {kind}");
+    Error::new(Fault::Usage, message).hint(format!("`spore runs show {id}` tells of it"))
 }

@@ -9,8 +9,7 @@ use spore_model::{Cost, Fault, Outcome, Run, RunId, RunKind, RunStatus, Usd};
 use spore_runs::NextStep;
 use spore_store::{Journal, RunQuery};
 
-use super::change::no_campaign;
-use super::record::{is_begun, recorded_changes, replayed};
+use super::record::{is_begun, no_campaign, recorded_changes, replayed};
 use crate::base::run_lock::{is_claimed, read_settings};
 use crate::flows::flow::spent;
 use crate::flows::questions::open_questions;
