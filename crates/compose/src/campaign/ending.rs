@@ -1,11 +1,9 @@
-//! How a campaign ends, and what it tells of its phases.
+//! What a campaign tells of itself: at its end, and on its way.
 
 use serde::{Deserialize, Serialize};
 use spore_model::{CommitId, Outcome, RunId};
 
-use super::{Campaign, CampaignNext, CampaignPhaseProgress, CampaignPhaseState, CampaignStep};
-use crate::campaign_answers::{Evaluation, Gaps};
-use crate::child::ChildEnd;
+use crate::campaign_answers::Evaluation;
 use crate::grade::Grade;
 
 /// How a campaign as a whole ended.
@@ -75,79 +73,4 @@ pub struct CampaignPhase {
     pub depends_on: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-}
-
-impl Campaign {
-    /// What it tells of itself now.
-    pub fn manifest(&self) -> CampaignManifest {
-        CampaignManifest {
-            campaign: self.plan.campaign.clone(),
-            task: self.plan.task.clone(),
-            phases: self.phases.iter().map(CampaignPhaseProgress::told).collect(),
-            research_rounds: if self.plan.research.is_some() { self.rounds } else { 0 },
-            revision: self.revision,
-            heal_rounds: self.heal_round,
-            gaps: if self.is_found_out { Vec::new() } else { self.gaps_told() },
-            evaluation: self.evaluations.last().cloned(),
-        }
-    }
-
-    fn gaps_told(&self) -> Vec<String> {
-        let Gaps(gaps) = &self.gaps;
-        gaps.clone()
-    }
-
-    pub(super) fn finish(&self, outcome: Outcome, reason: String) -> CampaignNext {
-        let ending = CampaignEnding { outcome, reason, manifest: self.manifest() };
-        CampaignNext::Do(CampaignStep::Finish { ending: Box::new(ending) })
-    }
-
-    /// Returns how the campaign ends where not every phase passed.
-    pub(super) fn missed(&self) -> Option<(Outcome, String)> {
-        let counted = || self.phases.iter().filter(|one| one.state != CampaignPhaseState::Dropped);
-        let missed: Vec<&CampaignPhaseProgress> =
-            counted().filter(|one| one.state != CampaignPhaseState::Passed).collect();
-        let first = missed.first()?;
-        let told = |one: &&CampaignPhaseProgress| match one.ends.last() {
-            Some(end) => format!("{}: {}", one.plan.name, end.told()),
-            None => format!("{} could not begin", one.plan.name),
-        };
-        let reason = missed.iter().map(told).collect::<Vec<_>>().join("; ");
-        if missed.len() < counted().count() {
-            return Some((Outcome::Partial, format!("not every phase passed: {reason}")));
-        }
-        let outcome = match first.state {
-            CampaignPhaseState::Failed(outcome) => outcome,
-            _ => Outcome::Failure,
-        };
-        Some((outcome, format!("no phase passed: {reason}")))
-    }
-}
-
-impl CampaignPhaseProgress {
-    fn told(&self) -> CampaignPhase {
-        let last = self.ends.last();
-        let landed = self.ends.iter().rev().find(|end| end.outcome == Outcome::Success);
-        CampaignPhase {
-            phase: self.plan.name.clone(),
-            status: match &self.state {
-                CampaignPhaseState::Waiting => CampaignPhaseStatus::Pending,
-                CampaignPhaseState::Passed => CampaignPhaseStatus::Complete,
-                CampaignPhaseState::Failed(_) => CampaignPhaseStatus::Failure,
-                CampaignPhaseState::Asks(_) => CampaignPhaseStatus::Asks,
-                CampaignPhaseState::Dropped => CampaignPhaseStatus::Dropped,
-            },
-            attempts: self.ends.len(),
-            exit_code: last.map(|end| end.outcome.exit_code()),
-            sentinel_grade: last.and_then(|end| end.grade),
-            commit: landed.and_then(|end| end.line.as_ref()).map(|line| line.tip.clone()),
-            run: last.map(|end| end.run),
-            depends_on: self.plan.depends_on.clone(),
-            error: match &self.state {
-                CampaignPhaseState::Failed(_) => last.map(ChildEnd::told),
-                CampaignPhaseState::Asks(parked) => Some(parked.reason.clone()),
-                _ => None,
-            },
-        }
-    }
 }
