@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use spore_model::{CommitId, Outcome, RunId};
 
-use crate::campaign_answers::Evaluation;
+use crate::campaigns::answers::Evaluation;
 use crate::grade::Grade;
 
 /// How a campaign as a whole ended.

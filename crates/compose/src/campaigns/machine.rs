@@ -22,11 +22,11 @@ pub use ending::{CampaignEnding, CampaignManifest, CampaignPhase, CampaignPhaseS
 
 use progress::{CampaignPhaseProgress, CampaignPhaseState};
 
-use crate::campaign_answers::{Evaluation, Gaps, HealDecision, Sufficiency};
-use crate::campaign_plan::{CampaignGoal, CampaignPlan};
+use crate::campaigns::answers::{Evaluation, Gaps, HealDecision, Sufficiency};
+use crate::campaigns::plan::{CampaignGoal, CampaignPlan};
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
-use crate::mode::LayerMode;
+use crate::files::mode::LayerMode;
 use crate::plan::CoordinatorPlan;
 use crate::wording::FlowData;
 
