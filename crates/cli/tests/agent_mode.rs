@@ -221,8 +221,9 @@ fn a_layer_that_a_session_leads_killed_at_any_effect_ends_like_one_that_was_not(
     let traits = CommandTraits {
         one_of_each: !whole,
         only: if whole { None } else { Some(is_of_a_leader) },
-        // A session that is begun again is begun after what it had run already.
+        // A session that is begun again is begun after what it had run already, and hears so.
         parallel: true,
+        foreign: true,
         ..CommandTraits::default()
     };
     let tally = matrix_of(&target, traits);

@@ -4,11 +4,15 @@
 //! What an agent or a program said is quoted, never said in our own voice: it is data, inside
 //! a fence that it cannot close.
 
+use serde::de::DeserializeOwned;
 use spore_model::Outcome;
 use spore_plain::{fenced, line_within};
 
 use crate::child::{ChildEnd, Diagnosis};
 use crate::plan::ExecPlan;
+
+/// The longest block that is read.
+const BLOCK_BYTES: usize = 100_000;
 
 /// Says what one session is to do: the executor's own words, what went wrong before, and how
 /// it may tell us how it went.
@@ -192,6 +196,26 @@ pub fn read_status(last: &str, action: &str) -> StageWord {
 /// The line that a session of `action` ends with when it is done.
 pub fn complete_line(action: &str) -> String {
     format!("STAGE_{}_COMPLETE", action.trim().to_ascii_uppercase())
+}
+
+/// Reads the one block `name` of an answer. Two of them are as good as none.
+pub(crate) fn block<T: DeserializeOwned>(answer: &str, name: &str) -> Result<T, String> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let mut parts = answer.split(&open);
+    let (_, Some(rest)) = (parts.next(), parts.next()) else {
+        return Err(format!("the message has no {name} block"));
+    };
+    if parts.next().is_some() {
+        return Err(format!("the message has more than one {name} block"));
+    }
+    let Some((inner, _)) = rest.split_once(&close) else {
+        return Err(format!("its {name} block has no end"));
+    };
+    if inner.len() > BLOCK_BYTES {
+        return Err(format!("its {name} block is too large"));
+    }
+    serde_json::from_str(inner.trim())
+        .map_err(|error| format!("its {name} block could not be read: {error}"))
 }
 
 /// What was said, as part of a sentence of ours.

@@ -10,14 +10,8 @@
 //!
 //! Nothing here touches a file, a clock, a thread or an agent: `app` performs the steps.
 
-mod block;
-mod campaign;
-mod campaign_answers;
-mod campaign_flows;
-mod campaign_plan;
-mod campaign_report;
+mod campaigns;
 mod child;
-mod chosen;
 mod compress;
 mod documents;
 mod execution_report;
@@ -25,7 +19,6 @@ mod files;
 mod grade;
 mod late;
 mod manifest;
-mod mode;
 mod parts;
 mod phases;
 mod plan;
@@ -38,33 +31,33 @@ mod template;
 mod turn;
 mod wording;
 
-pub use campaign::{
+pub use campaigns::answers::{EvaluatedCriterion, Evaluation, EvaluationIssue};
+pub use campaigns::machine::{
     Campaign, CampaignEnding, CampaignManifest, CampaignNext, CampaignPart, CampaignPhase,
     CampaignPhaseStatus, CampaignRecord, CampaignStep, PhaseChange, RecordedChange, ReviewAnswer,
     change_key, lead_key, review_key,
 };
-pub use campaign_answers::{EvaluatedCriterion, Evaluation, EvaluationIssue};
-pub use campaign_plan::{
+pub use campaigns::plan::{
     CampaignGoal, CampaignPlan, CampaignTerms, DECISION, DomainPlan, EVALUATION, JUDGEMENT,
     PhasesWork, PlanningPlan, ResearchPlan,
 };
-pub use campaign_report::{campaign_report, review_document};
+pub use campaigns::report::{campaign_report, review_document};
 pub use child::{ChildEnd, Diagnosis, Parked, WorkLine};
-pub use chosen::{LedParts, LedRest, LedStep};
 pub use documents::{
     StageWord, answer, complete_line, lead_prompt, prompt, read_status, refinement, summary_of,
 };
 pub use execution_report::execution_report;
 pub use files::flow::{Flows, campaign_names, flow_keys};
 pub use files::flow_file::FlowFile;
+pub use files::mode::LayerMode;
 pub use grade::Grade;
 pub use late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, read_items};
 pub use manifest::{
     ArtifactMark, CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport,
     PhaseStatus, StageEntry, StageManifest,
 };
-pub use mode::LayerMode;
 pub use parts::{PartStep, Parts, PartsEnding, PartsNext};
+pub use phases::led_parts::{LedParts, LedRest, LedStep};
 pub use phases::{PhaseNext, PhaseStep, Phases, PhasesEnding, attempt_dir, phase_dir};
 pub use plan::{
     CoordinatorPlan, ExecPlan, FlowLayer, Habits, OrchestratePlan, OrchestratorPlan, PhasePlan,

@@ -6,6 +6,8 @@
 //! also why a phase that failed for good stops those that wait for it and no others; only what
 //! concerns the whole run (a limit, an interrupt, a question to a person) stops the rest.
 
+pub(crate) mod led_parts;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};

@@ -15,9 +15,9 @@ use crate::child::WorkLine;
 use crate::files::flow::{Executor, FULL, Flows, Phase, RESOLVE};
 use crate::files::flow_file::{FlowFile, PlacedValue, nearest};
 use crate::files::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
+use crate::files::mode::LayerMode;
 use crate::late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, is_artifact_of};
 use crate::manifest::StageEntry;
-use crate::mode::LayerMode;
 use crate::template;
 use crate::wording::Wording;
 

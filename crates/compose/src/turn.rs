@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::files::mode::LayerMode;
 use crate::late::LateWords;
-use crate::mode::LayerMode;
 use crate::plan::{OrchestratorPlan, StagePlan, StageWork, is_inside};
 use crate::wording::{DataMissing, FlowData, Wording};
 

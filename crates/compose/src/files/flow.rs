@@ -25,7 +25,7 @@ use crate::files::flow_stage::{
     Stage,
 };
 use crate::files::flow_text::{HoleData, filled, needs, plain, read_mode, without_ending};
-use crate::mode::LayerMode;
+use crate::files::mode::LayerMode;
 
 /// The action of an executor that is asked for a resolution.
 pub(crate) const RESOLVE: &str = "RESOLVE";

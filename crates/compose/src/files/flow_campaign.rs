@@ -6,7 +6,7 @@ use spore_model::Usd;
 
 use crate::files::flow_file::{FlowSection, PlacedValue, refuse_bad_name};
 use crate::files::flow_text::{known, needs, plain, read_mode, wrong};
-use crate::mode::LayerMode;
+use crate::files::mode::LayerMode;
 
 pub(crate) const RESEARCH: &str = "RESEARCH";
 pub(crate) const CONSOLIDATE: &str = "CONSOLIDATE";

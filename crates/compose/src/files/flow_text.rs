@@ -3,7 +3,7 @@
 use spore_config::ConfigError;
 
 use crate::files::flow_file::{FlowSection, PlacedValue, nearest};
-use crate::mode::LayerMode;
+use crate::files::mode::LayerMode;
 use crate::template;
 use crate::wording::DataHole;
 

@@ -7,3 +7,4 @@ pub(crate) mod flow_json;
 pub(crate) mod flow_node;
 pub(crate) mod flow_stage;
 pub(crate) mod flow_text;
+pub(crate) mod mode;

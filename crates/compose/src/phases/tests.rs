@@ -27,7 +27,7 @@ fn machine(phases: &str, max_parallel: u32) -> Phases {
         max_parallel,
         budget: None,
         phases: phases.split_whitespace().map(phase).collect(),
-        mode: crate::mode::LayerMode::Tool,
+        mode: crate::files::mode::LayerMode::Tool,
     })
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use spore_plain::line_within;
 
 use super::fixes::{Fix, FixList, Severity};
-use crate::block::block;
+use crate::documents::block;
 use crate::grade::Grade;
 
 const MOST_REQUIREMENTS: usize = 40;

@@ -50,7 +50,7 @@ pub(crate) fn plan(stages: Vec<StagePlan>) -> OrchestratorPlan {
         passed: Vec::new(),
         line: None,
         resolution: None,
-        mode: crate::mode::LayerMode::Tool,
+        mode: crate::files::mode::LayerMode::Tool,
     }
 }
 

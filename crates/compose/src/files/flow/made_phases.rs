@@ -7,7 +7,7 @@ use crate::files::flow_campaign::refuse_own_name;
 use crate::files::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
 use crate::files::flow_stage::read_made_stages;
 use crate::files::flow_text::{HoleData, filled, needs, without_ending};
-use crate::mode::LayerMode;
+use crate::files::mode::LayerMode;
 
 /// What a phase that was made on the way may say: what is done and after what, never by whom, with
 /// what or for how much.

@@ -2,7 +2,7 @@
 
 use spore_config::ConfigError;
 
-use crate::campaign_plan::{
+use crate::campaigns::plan::{
     CampaignGoal, CampaignPlan, CampaignTerms, DomainPlan, PhasesWork, PlanningPlan, ResearchPlan,
     notes,
 };
@@ -12,8 +12,8 @@ use crate::files::flow_campaign::{
 };
 use crate::files::flow_file::FlowFile;
 use crate::files::flow_stage::{ORCHESTRATE, SENTINEL};
+use crate::files::mode::LayerMode;
 use crate::late::LateWords;
-use crate::mode::LayerMode;
 use crate::plan::{CoordinatorPlan, ExecPlan, ExecTexts, Habits, PlanError, exec_plan, unknown};
 use crate::wording::Wording;
 

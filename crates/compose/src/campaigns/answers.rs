@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use spore_plain::{fenced, line_within};
 
-use crate::block::block;
+use crate::documents::block;
 use crate::documents::one_line;
 
 /// What a judge may name, and how long each may be.

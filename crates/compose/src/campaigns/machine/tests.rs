@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use spore_model::{CommitId, RunId};
 
 use super::*;
-use crate::campaign_plan::{CampaignTerms, DomainPlan, PlanningPlan, ResearchPlan};
+use crate::campaigns::plan::{CampaignTerms, DomainPlan, PlanningPlan, ResearchPlan};
 use crate::child::WorkLine;
-use crate::plan::{ExecPlan, StageWork};
+use crate::plan::{ExecPlan, PhasePlan, StageWork};
 use crate::stages::tests::{plan as stages, read_stage};
 
 fn exec(action: &str) -> ExecPlan {

@@ -2,8 +2,8 @@
 
 use spore_model::Run;
 
-use crate::campaign::{CampaignEnding, CampaignManifest};
-use crate::campaign_plan::CampaignPlan;
+use crate::campaigns::machine::{CampaignEnding, CampaignManifest};
+use crate::campaigns::plan::CampaignPlan;
 use crate::documents::{one_line, quotation};
 
 /// What a person is asked to look at, with the texts that the plan is made of.

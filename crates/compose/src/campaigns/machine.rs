@@ -11,6 +11,7 @@
 
 mod changes;
 mod ending;
+mod progress;
 
 use serde::{Deserialize, Serialize};
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
@@ -19,12 +20,14 @@ use spore_model::{Outcome, Park, StepKey};
 pub use changes::{PhaseChange, RecordedChange};
 pub use ending::{CampaignEnding, CampaignManifest, CampaignPhase, CampaignPhaseStatus};
 
-use crate::campaign_answers::{Evaluation, Gaps, HealDecision, Sufficiency};
-use crate::campaign_plan::{CampaignGoal, CampaignPlan};
+use progress::{CampaignPhaseProgress, CampaignPhaseState};
+
+use crate::campaigns::answers::{Evaluation, Gaps, HealDecision, Sufficiency};
+use crate::campaigns::plan::{CampaignGoal, CampaignPlan};
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
-use crate::mode::LayerMode;
-use crate::plan::{CoordinatorPlan, PhasePlan};
+use crate::files::mode::LayerMode;
+use crate::plan::CoordinatorPlan;
 use crate::wording::FlowData;
 
 /// What a campaign has a coordinator do.
@@ -104,27 +107,6 @@ pub struct Campaign {
 struct PartTries {
     ended: u32,
     retries: u32,
-}
-
-#[derive(Clone, Debug)]
-struct CampaignPhaseProgress {
-    plan: PhasePlan,
-    state: CampaignPhaseState,
-    retries: u32,
-    /// Every attempt that is over.
-    ends: Vec<ChildEnd>,
-    /// What the next attempt is told.
-    resolution: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-enum CampaignPhaseState {
-    Waiting,
-    Passed,
-    Failed(Outcome),
-    Asks(Parked),
-    /// A person took it out.
-    Dropped,
 }
 
 /// What concerns the whole campaign.
@@ -642,6 +624,82 @@ impl Campaign {
 
     fn phase_mut(&mut self, name: &str) -> Option<&mut CampaignPhaseProgress> {
         self.phases.iter_mut().find(|one| one.plan.name == name)
+    }
+}
+
+/// What people change of it.
+impl Campaign {
+    /// Takes the phases that there are, with what people have changed of them since.
+    fn take_phases(&mut self, known: CoordinatorPlan) {
+        self.phases = known.phases.into_iter().map(CampaignPhaseProgress::of).collect();
+        let (revision, changes) = (self.revision, self.changes.clone());
+        for recorded in changes.iter().filter(|one| one.revision == revision) {
+            changes::change(&mut self.phases, &recorded.change);
+        }
+    }
+
+    /// Checks a change of a campaign that was fed with all its records. `is_begun` says of which
+    /// phases a step is on record.
+    pub fn allow(
+        &self,
+        change: PhaseChange,
+        is_begun: &dyn Fn(&str) -> bool,
+    ) -> Result<RecordedChange, String> {
+        changes::allow(&self.phases, &change, is_begun)?;
+        Ok(RecordedChange { revision: self.revision, change })
+    }
+
+    /// The names of its phases.
+    pub fn phase_names(&self) -> Vec<String> {
+        self.phases.iter().map(|one| one.plan.name.clone()).collect()
+    }
+}
+
+/// What it tells of itself.
+impl Campaign {
+    /// What it tells of itself now.
+    pub fn manifest(&self) -> CampaignManifest {
+        CampaignManifest {
+            campaign: self.plan.campaign.clone(),
+            task: self.plan.task.clone(),
+            phases: self.phases.iter().map(CampaignPhaseProgress::told).collect(),
+            research_rounds: if self.plan.research.is_some() { self.rounds } else { 0 },
+            revision: self.revision,
+            heal_rounds: self.heal_round,
+            gaps: if self.is_found_out { Vec::new() } else { self.gaps_told() },
+            evaluation: self.evaluations.last().cloned(),
+        }
+    }
+
+    fn gaps_told(&self) -> Vec<String> {
+        let Gaps(gaps) = &self.gaps;
+        gaps.clone()
+    }
+
+    fn finish(&self, outcome: Outcome, reason: String) -> CampaignNext {
+        let ending = CampaignEnding { outcome, reason, manifest: self.manifest() };
+        CampaignNext::Do(CampaignStep::Finish { ending: Box::new(ending) })
+    }
+
+    /// Returns how the campaign ends where not every phase passed.
+    fn missed(&self) -> Option<(Outcome, String)> {
+        let counted = || self.phases.iter().filter(|one| one.state != CampaignPhaseState::Dropped);
+        let missed: Vec<&CampaignPhaseProgress> =
+            counted().filter(|one| one.state != CampaignPhaseState::Passed).collect();
+        let first = missed.first()?;
+        let told = |one: &&CampaignPhaseProgress| match one.ends.last() {
+            Some(end) => format!("{}: {}", one.plan.name, end.told()),
+            None => format!("{} could not begin", one.plan.name),
+        };
+        let reason = missed.iter().map(told).collect::<Vec<_>>().join("; ");
+        if missed.len() < counted().count() {
+            return Some((Outcome::Partial, format!("not every phase passed: {reason}")));
+        }
+        let outcome = match first.state {
+            CampaignPhaseState::Failed(outcome) => outcome,
+            _ => Outcome::Failure,
+        };
+        Some((outcome, format!("no phase passed: {reason}")))
     }
 }
 

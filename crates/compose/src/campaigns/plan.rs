@@ -8,10 +8,10 @@
 use serde::{Deserialize, Serialize};
 use spore_model::Usd;
 
-use crate::campaign_answers::{Gaps, asks_for_decision, asks_for_evaluation, asks_for_judgement};
+use crate::campaigns::answers::{Gaps, asks_for_decision, asks_for_evaluation, asks_for_judgement};
 use crate::documents::{one_line, quotation};
+use crate::files::mode::LayerMode;
 use crate::late::{LateWords, MadeFor};
-use crate::mode::LayerMode;
 use crate::plan::{CoordinatorPlan, ExecPlan, OrchestratorPlan, PhasePlan, StagePlan, StageWork};
 
 /// What a campaign ends with.
