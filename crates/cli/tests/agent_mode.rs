@@ -98,7 +98,7 @@ fn led(steps: &str, args: &[&str]) -> (TestEnv, i32, Value) {
 }
 
 #[test]
-fn each_layer_is_led_by_a_session_that_calls_the_one_below() {
+pub(crate) fn each_layer_is_led_by_a_session_that_calls_the_one_below() {
     let (env, code, told) =
         led(&calls("run_exec", &["FIRST", "SECOND"]), &["stage", "two", "full", "bread"]);
     assert_eq!(code, 0, "{told:#}");
