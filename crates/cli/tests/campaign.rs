@@ -391,29 +391,36 @@ fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
     let _ = env.spore(&["dashboard", "--json"]).code(0);
 }
 
-/// The effects that a campaign has beside those of its coordinators, which have their own matrices.
-fn is_of_a_campaign(effect: &str) -> bool {
-    let words = [
-        "row:begin review",
-        "row:finish review",
-        "row:finish research/1/1",
-        "row:finish plan/",
-        "row:finish phase/",
-        "row:finish evaluation/",
-        "land/research-code",
-        "campaign.json",
-        "monitor-",
-    ];
+/// The effects that a campaign has beside those of its coordinators, which have their own matrices:
+/// up to its plan, of its phases, and of a plan that is looked at.
+fn is_of_research(effect: &str) -> bool {
+    names(effect, &["row:begin review", "row:finish research/1/1", "land/research-code"])
+}
+
+fn is_of_phases(effect: &str) -> bool {
+    names(effect, &["row:finish phase/", "row:finish evaluation/", "monitor-", "campaign.json"])
+}
+
+fn is_of_a_plan(effect: &str) -> bool {
+    names(effect, &["row:finish review", "row:finish plan/"])
+}
+
+fn names(effect: &str, words: &[&str]) -> bool {
     words.iter().any(|word| effect.contains(word))
 }
 
 #[track_caller]
-fn check_kills(what: &str, scene: &(dyn Fn() -> TestEnv + Sync), command: &[&str]) {
+fn check_kills(
+    what: &str,
+    scene: &(dyn Fn() -> TestEnv + Sync),
+    command: &[&str],
+    own: fn(&str) -> bool,
+) {
     let whole = asked_for("all");
     let target = KillTarget { scene, command, random: if whole { 20 } else { 0 } };
     let traits = CommandTraits {
         one_of_each: !whole,
-        only: if whole { None } else { Some(is_of_a_campaign) },
+        only: if whole { None } else { Some(own) },
         then: Some(look),
         ..CommandTraits::default()
     };
@@ -428,7 +435,7 @@ fn check_kills(what: &str, scene: &(dyn Fn() -> TestEnv + Sync), command: &[&str
 /// `SPORE_KILLS=all` asks for every effect; the usual run takes one of each kind that is new here.
 #[test]
 fn a_campaign_killed_at_any_effect_ends_like_one_that_was_not() {
-    check_kills("a campaign up to its review", &scene, RUN);
+    check_kills("a campaign up to its review", &scene, RUN, is_of_research);
 }
 
 #[test]
@@ -441,7 +448,8 @@ fn phases_of_a_campaign_killed_at_any_effect_end_like_those_that_were_not() {
         env
     };
     let id = scenes::newest_id(&planned());
-    check_kills("phases of a campaign", &planned, &["resolve", id.as_str(), "--approve"]);
+    let command = ["resolve", id.as_str(), "--approve"];
+    check_kills("phases of a campaign", &planned, &command, is_of_phases);
 }
 
 #[test]
@@ -453,7 +461,7 @@ fn feedback_killed_at_any_effect_is_given_once_and_reaches_the_plan() {
     };
     let id = scenes::newest_id(&asked());
     let command = ["resolve", id.as_str(), "--reject", "Ship it, too."];
-    check_kills("feedback to a plan", &asked, &command);
+    check_kills("feedback to a plan", &asked, &command, is_of_a_plan);
 }
 
 /// What a campaign makes of each exit code of its phase: how it exits, how often the agent was
