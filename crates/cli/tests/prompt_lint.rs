@@ -29,5 +29,5 @@ fn the_roles_that_are_written_out_for_editing_pass() {
     let env = scenes::small();
     let _ = env.spore(&["init", "--agents"]).code(0);
     let output = env.spore(&["prompt-lint"]).code(0);
-    assert!(output.stdout.contains("16 files looked at"), "{}", output.render());
+    assert!(output.stdout.contains("17 files looked at"), "{}", output.render());
 }

@@ -230,8 +230,8 @@ fn a_session_that_is_held_starts_others_within_its_own_bounds() {
             "spawn --role helper --prompt x --backend replay --scenario ../scenario.toml",
             &format!("{spawn} --max-depth 9 --budget 1000"),
             &format!("--root .. {spawn}"),
-            "orchestrate x",
-            "sentinel --checks-only",
+            "loop --source sub/file",
+            "orchestrate x --race 2",
         ],
     );
     assert!(told[0].contains("helped\n") && told[0].ends_with("exit code 0\n"), "{}", told[0]);
