@@ -171,7 +171,7 @@ fn a_session_that_leads_reaches_nothing_but_its_own_parts() {
     steps.push_str(&refused("run_phase", "{ name = 1 }", "was not called"));
     steps.push_str("{ call = \"status\", answer = \"one: pending\" },\n");
     let (_env, code, told) = led(&steps, &["campaign", "run", "meal"]);
-    // Nothing was run, and the session came to its end: every answer was the refusal that was expected.
+    // The session came to its end without a part that was run: Spore refused each of its calls.
     assert_eq!(code, 1, "{told:#}");
     assert_eq!(told["cost"]["usd"], 0.125, "{told:#}");
 }

@@ -622,7 +622,7 @@ fn poor_scene() -> TestEnv {
         "task = \"Ship it, too.\"\ncost_usd = 0.125",
         "task = \"never\"\ncost_usd = 0.125",
     );
-    // The first plan is whole, and has a phase that nobody needs.
+    // The decomposer's first plan is whole, and has one phase too many.
     let whole = format!(
         "{PHASES}{SHIP}\n[[phases]]\nname = \"extra\"\norchestrator = \"careful\"\ntarget = \"the rest\"\ndepends_on = [\"ship\"]\n"
     );
@@ -633,7 +633,7 @@ fn poor_scene() -> TestEnv {
     scene_with(&flow.replace("max_phases = 3", "max_phases = 4"), &parts)
 }
 
-/// Raises the budget of a campaign that waits for it, takes out the phase that nobody needs, and goes on.
+/// The person raises the budget of a campaign that waits for it, drops the phase too many, and goes on.
 fn help(env: &TestEnv) -> bool {
     let shown = scenes::newest(env);
     if shown["status"] != "parked:budget" {

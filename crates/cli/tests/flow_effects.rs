@@ -179,7 +179,7 @@ stages = [
     let other = finder("AGAIN", "Once more: the sky.", "more.md")
         + &part("MAKE sky", 1, "STAGE_MAKE_COMPLETE", "");
     env.write_at(&env.dir().join("other.toml"), &other);
-    // Neither agent nor scenario is named by the call: without those of the flow nobody works.
+    // The call names neither agent nor scenario: the flow's own are used, or the run fails.
     let told = env.spore(&["stage", "o", "full", "sky", "--json"]).code(0).json();
     let left: Vec<&Value> =
         told["stages"].as_array().unwrap().iter().map(|stage| &stage["artifact"]).collect();

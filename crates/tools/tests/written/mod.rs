@@ -124,7 +124,7 @@ fn is_fenced(head: &str, body: &[&str], call: &WrittenCall) -> bool {
 fn is_json_of(content: &str, call: &WrittenCall) -> bool {
     let whole = json!({ "name": call.name, "arguments": call.arguments });
     let bare = json!({ "name": call.name });
-    // White space around a call is nobody's, of kinds that JSON does not know too.
+    // The reader trims white space around a call, of kinds that JSON does not know too.
     serde_json::from_str::<Value>(content.trim())
         .is_ok_and(|value| value == whole || (value == bare && call.arguments == json!({})))
 }
