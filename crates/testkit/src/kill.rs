@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::{ProgramOutput, TestEnv, wait_until_none};
-use state::{canonical, difference};
+use state::{canonical, difference, is_one_turn_more};
 
 /// A command to kill, and how to bring its run to an end afterwards.
 pub struct KillTarget<'a> {
@@ -211,7 +211,18 @@ fn kill_once(
     };
     match ended {
         None => {
-            examine(target, traits, &env, &point, &reference.state, &mut tally);
+            let is_between_effects = !matches!(kill, KillPoint::At(_));
+            let is_same = |state: &Value| {
+                let may_repeat = traits.goes_on && is_between_effects;
+                *state == reference.state
+                    || (may_repeat && is_one_turn_more(&reference.state, state))
+            };
+            if let Some(state) = examine(target, traits, &env, &point, &mut tally)
+                && !is_same(&state)
+            {
+                let found = difference(&reference.state, &state);
+                tally.divergent.push(format!("{point}: {found}"));
+            }
             let most = match kill {
                 // What happens at once has no order in which a session is open or not.
                 _ if traits.parallel => usize::MAX,
@@ -281,15 +292,14 @@ fn rests(traits: CommandTraits, runs: &ProgramOutput) -> bool {
     traits.then.is_some() && runs.json()[0]["status"] == "parked:human"
 }
 
-/// Brings a killed run to its end and compares.
+/// Brings a killed run to its end; what it left, if it comes to one.
 fn examine(
     target: &KillTarget<'_>,
     traits: CommandTraits,
     env: &TestEnv,
     point: &str,
-    reference: &Value,
     tally: &mut KillTally,
-) {
+) -> Option<Value> {
     tally.killed += 1;
     // The shims end what they started by themselves, within their grace.
     for (pid, command) in wait_until_none(env.dir(), Duration::from_secs(8)) {
@@ -307,14 +317,11 @@ fn examine(
     };
     if output.code >= 64 {
         tally.divergent.push(format!("{point}: {}", output.render()));
-        return;
+        return None;
     }
     traits.then.iter().for_each(|then| then(env));
     for (pid, command) in wait_until_none(env.dir(), Duration::from_secs(8)) {
         tally.left_running.push(format!("{point}: after resume: {pid} {command}"));
     }
-    let state = canonical(env, traits, point, tally);
-    if state != *reference {
-        tally.divergent.push(format!("{point}: {}", difference(reference, &state)));
-    }
+    Some(canonical(env, traits, point, tally))
 }
