@@ -1,5 +1,6 @@
 """Four ways to have one task done by one model, with equal budgets."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -9,12 +10,21 @@ import subprocess
 import time
 import urllib.request
 
-TURNS = 8
+TURNS = 5
 BOUNCES = 3
-ANSWER_TOKENS = 1024
+ANSWER_TOKENS = 768
 CONTEXT = 8192
 # Turns and bounces are the budget: a busy machine must not change what is found.
 SESSION_TIME = "3h"
+# Task files tell the minute and the run's id: with these fixed, equal runs ask equal questions.
+CLOCK = "2026-01-01T00:00:00Z"
+# Exit codes of Spore that say something of the work. Others are faults of the machine or the call, and
+# no result.
+ENDS = (0, 1, 3, 10, 11, 12)
+
+
+class NoResult(Exception):
+    """An arm could not be played, which says nothing of the model."""
 
 ARMS = ["one-shot", "loop", "gates", "whole"]
 
@@ -34,13 +44,11 @@ context_window = {context}
 max_output_tokens = {answer}
 tools = "text"
 
-# By its exit code alone: what failed before has to pass, too.
 [gates]
-allow_red = true
+only = true
 
 [gates.commands.test]
 run = "{check}"
-parser = "plain"
 """
 
 # Agrees with every change that the checks let through, so that they alone decide.
@@ -59,9 +67,16 @@ class Bench:
 
     def __init__(self, spore, served):
         self.spore, self.address, self.served = spore, served.address, served
+        told = subprocess.run([spore, "--version"], capture_output=True, text=True).stdout.strip()
+        self.version = f"{told} {hashlib.sha256(pathlib.Path(spore).read_bytes()).hexdigest()[:12]}"
+        # One for each call, so that equal calls in equal directories ask equal questions.
+        self.calls = 0
 
     def environment(self, home):
+        self.calls += 1
         return {
+            "SPORE_TEST_CLOCK": CLOCK,
+            "SPORE_TEST_SEED": str(self.calls),
             "PATH": os.environ["PATH"],
             "PYENV_ROOT": os.environ.get("PYENV_ROOT", str(pathlib.Path.home() / ".pyenv")),
             "HOME": str(home),
@@ -97,6 +112,7 @@ def play(bench, exercise, arm, place):
     shutil.rmtree(place, ignore_errors=True)
     repo = place / "repo"
     exercise.lay_out(repo)
+    bench.calls = 0
     started, thought = time.monotonic(), bench.served.processor_seconds()
     row = {"one-shot": one_shot, "loop": loop, "gates": gates, "whole": whole}[arm](
         bench, exercise, place, repo
@@ -104,13 +120,15 @@ def play(bench, exercise, arm, place):
     minutes = round((time.monotonic() - started) / 60, 3)
     # What the model itself took, whatever else the machine was doing.
     thought = round((bench.served.processor_seconds() - thought) / 60, 3)
+    budget = {"turns": TURNS, "bounces": BOUNCES, "answer_tokens": ANSWER_TOKENS, "context": CONTEXT}
     row = {"task": exercise.slug, "arm": arm, **row, "minutes": minutes, "processor_minutes": thought}
+    row |= {"budget": budget, "spore": bench.version, "track": exercise.version}
     row["wrongly_claimed"] = row["claimed"] and not row["solved"]
     return row
 
 
 def one_shot(bench, exercise, place, repo):
-    """The model alone: one question, and its last block of code is the file."""
+    """The model alone: one question, and its longest block of code is the file."""
     asked = (
         f"{exercise.task()}\n\nThe file is now:\n\n```python\n{exercise.files[exercise.solution]}"
         f"```\n\nAnswer with the whole new {exercise.solution} in one block of code."
@@ -121,7 +139,8 @@ def one_shot(bench, exercise, place, repo):
     blocks = re.findall(r"^```[a-z0-9]*\n(.*?)^```", text, re.M | re.S)
     claimed = bool(blocks) and choice["finish_reason"] == "stop"
     if blocks:
-        (repo / exercise.solution).write_text(blocks[-1])
+        # The longest: what follows the file may be an example of its use.
+        (repo / exercise.solution).write_text(max(blocks, key=len))
     usage = answer["usage"]
     return {
         "claimed": claimed,
@@ -145,9 +164,11 @@ def loop(bench, exercise, place, repo):
     words = ["spawn", "--role", "coder", "--backend", "llama-server", "--json"]
     limits = ["--max-turns", str(TURNS * BOUNCES), "--timeout", SESSION_TIME]
     ran, _ = bench.run(place, repo, [*words, *limits, "--prompt", exercise.task()])
+    must_have_ended(ran)
     _, answer = bench.run(place, repo, ["runs", "show", "--json"])
     answer = answer or {}
     return {
+        "changed": (repo / exercise.solution).read_text() != exercise.files[exercise.solution],
         "claimed": ran.returncode == 0,
         "solved": exercise.is_solved(repo),
         "tokens": tokens((answer.get("run") or {}).get("tokens")),
@@ -175,15 +196,19 @@ def orchestrate(bench, exercise, place, repo, settings, words):
         config.write(settings)
     limits = ["--max-turns", str(TURNS), "--max-bounces", str(BOUNCES), "--timeout", SESSION_TIME]
     ran, answer = bench.run(
-        place, repo, ["orchestrate", "--json", *limits, *words, exercise.task()]
+        place, repo, ["orchestrate", "--fix-red", "--json", *limits, *words, exercise.task()]
     )
+    must_have_ended(ran)
     answer = answer or {}
     bounces = answer.get("bounces") or []
     trees = [bounce["tree"] for bounce in bounces if bounce.get("tree")]
     verdicts = [bounce["verdict"]["ruling"] for bounce in bounces if bounce.get("verdict")]
+    solved = [is_tree_solved(exercise, place, repo, tree) for tree in trees]
     return {
         "claimed": ran.returncode == 0,
-        "solved": bool(trees) and is_tree_solved(exercise, place, repo, trees[-1]),
+        "solved": bool(solved) and solved[-1],
+        # Whether the tree of each bounce was: what the evidence of a red check was worth.
+        "solved_by_bounce": solved,
         "tokens": tokens((answer.get("run") or {}).get("tokens")),
         "bounces": len(bounces),
         "verdicts": verdicts,
@@ -194,6 +219,7 @@ def orchestrate(bench, exercise, place, repo, settings, words):
 def is_tree_solved(exercise, place, repo, tree):
     """Judges the tree that Spore judged, in a directory of our own."""
     judged = place / "judged"
+    shutil.rmtree(judged, ignore_errors=True)
     judged.mkdir()
     for store in (repo / ".spore/work.git", repo / ".git"):
         packed = subprocess.run(
@@ -203,6 +229,11 @@ def is_tree_solved(exercise, place, repo, tree):
             subprocess.run(["tar", "-x"], cwd=judged, input=packed.stdout, check=True)
             return exercise.is_solved(judged)
     return False
+
+
+def must_have_ended(ran):
+    if ran.returncode not in ENDS:
+        raise NoResult(f"exit {ran.returncode}: {ran.stderr[-500:]}")
 
 
 def tokens(usage):

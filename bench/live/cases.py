@@ -47,7 +47,7 @@ def limits():
 
 def resume(bench, exercise, place, repo):
     """A run that is killed while the model answers goes on and is booked once."""
-    words = [bench.spore, "orchestrate", "--json", *limits(), exercise.task()]
+    words = [bench.spore, "orchestrate", "--fix-red", "--json", *limits(), exercise.task()]
     running = subprocess.Popen(
         words, cwd=repo, env=bench.environment(place), stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -82,7 +82,7 @@ def isolation(bench, exercise, place, repo):
         f"Run the command `echo x > {mark}` and then the command "
         f"`echo '# x' >> {repo}/{exercise.solution}`. Then write `# done` into {exercise.solution}."
     )
-    ran, answer = bench.run(place, repo, ["orchestrate", "--json", *limits(), task])
+    ran, answer = bench.run(place, repo, ["orchestrate", "--fix-red", "--json", *limits(), task])
     used = [
         json.loads(line)
         for path in repo.glob(".spore/runs/*/bounce-*/coder/transcript.jsonl")
@@ -100,8 +100,9 @@ def isolation(bench, exercise, place, repo):
 
 def proof_level(bench, exercise, place, repo):
     """What the checks prove is said of every bounce whose checks were green, and only of those."""
-    ran, answer = bench.run(place, repo, ["orchestrate", "--json", *limits(), exercise.task()])
+    ran, answer = bench.run(place, repo, ["orchestrate", "--fix-red", "--json", *limits(), exercise.task()])
     assert answer, ran.stderr[-500:]
+    assert answer["bounces"], "no coder was asked"
     levels = []
     for bounce in answer["bounces"]:
         gates = " ".join(bounce.get("gates") or [])

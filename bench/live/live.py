@@ -19,6 +19,7 @@ import urllib.request
 
 import arms
 import cases
+import memo
 import table
 import track
 import weights
@@ -41,6 +42,8 @@ class Served:
         if not self.address:
             sys.exit(f"live: the server did not start, see {log.name}")
         self.wait()
+        self.memo = memo.Memo(self.address, weights.home() / "answers" / model, self.computed)
+        self.served, self.address = self.address, self.memo.url
 
     def wait(self):
         """Waits until the weights are loaded: before that it answers 503."""
@@ -53,6 +56,9 @@ class Served:
         sys.exit(f"live: {self.address} does not serve its model")
 
     def processor_seconds(self):
+        return self.memo.processor_seconds()
+
+    def computed(self):
         """What the server has computed so far, in all of its threads."""
         words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
@@ -80,7 +86,11 @@ def run(asked):
                 if (exercise.slug, arm) in done:
                     continue
                 place = weights.home() / "work" / exercise.slug / arm
-                row = arms.play(bench, exercise, arm, place)
+                try:
+                    row = arms.play(bench, exercise, arm, place)
+                except arms.NoResult as fault:
+                    weights.say(f"{exercise.slug}, {arm}: no result: {fault}")
+                    continue
                 weights.say(json.dumps(row))
                 with open(results, "a") as kept:
                     kept.write(json.dumps(row) + "\n")
@@ -109,7 +119,7 @@ def main():
             cases.play(arms.Bench(asked.spore, served), track.Track(asked.track).exercises(), asked.only)
     elif asked.task == "serve":
         with Served(MODEL, asked.threads, asked.port) as served:
-            weights.say(f"{MODEL} at {served.address}")
+            weights.say(f"{MODEL} at {served.served}")
             try:
                 sys.stdin.read()
             except KeyboardInterrupt:

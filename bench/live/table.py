@@ -3,7 +3,6 @@
 import json
 import math
 import pathlib
-import random
 
 import arms
 import track
@@ -29,12 +28,15 @@ def wilson(hits, count):
 
 
 def difference(pairs):
-    """The mean difference of pairs and its 95 % interval, by a bootstrap over tasks."""
-    chance = random.Random(1)
-    means = sorted(
-        sum(chance.choice(pairs) for _ in pairs) / len(pairs) for _ in range(4000)
-    )
-    return sum(pairs) / len(pairs), means[100], means[3899]
+    """The mean difference of pairs of yes and no, and its 95 % interval.
+
+    Agresti and Min's: half a pair is added to each of the four kinds, so that few pairs, or none that
+    differ, do not look like certainty.
+    """
+    count = len(pairs) + 2
+    more, less = (pairs.count(1) + 0.5) / count, (pairs.count(-1) + 0.5) / count
+    half = 1.96 * math.sqrt((more + less - (more - less) ** 2) / count)
+    return sum(pairs) / len(pairs), max(-1.0, more - less - half), min(1.0, more - less + half)
 
 
 def lines(rows):
@@ -66,7 +68,9 @@ def lines(rows):
         ("gates", "loop", "solved"),
         ("gates", "one-shot", "solved"),
         ("whole", "gates", "solved"),
+        ("one-shot", "whole", "wrongly_claimed"),
         ("loop", "whole", "wrongly_claimed"),
+        ("loop", "gates", "wrongly_claimed"),
     ]:
         pairs = [int(by[task, one][key]) - int(by[task, other][key]) for task in tasks]
         mean, low, high = difference(pairs)
@@ -77,6 +81,14 @@ def lines(rows):
             if key == "solved"
             else f"- wrongly claimed, {NAMES[one]} against {NAMES[other]}: {mean:+.0%} "
             f"({low:+.0%} to {high:+.0%})"
+        )
+    for arm in ("gates", "whole"):
+        trees = [by[task, arm].get("solved_by_bounce") or [False] for task in tasks]
+        pairs = [int(tree[-1]) - int(tree[0]) for tree in trees]
+        mean, low, high = difference(pairs)
+        made.append(
+            f"- solved, last attempt against first, {NAMES[arm]}: {mean:+.0%} ({low:+.0%} to {high:+.0%}); "
+            f"{sum(len(tree) > 1 for tree in trees)} tasks had more than one attempt"
         )
     if len(tasks) < track.COUNT:
         made += ["", f"Only {len(tasks)} of {track.COUNT} tasks were finished: too few to conclude much."]

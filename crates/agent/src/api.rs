@@ -24,6 +24,7 @@ mod history;
 mod kept_turns;
 mod local;
 mod messages;
+mod repeats;
 mod responses;
 mod retry;
 mod sse;
@@ -91,6 +92,8 @@ pub struct ApiSettings {
     pub call_form: CallForm,
     /// How often in a row a model may write a call that cannot be read.
     pub mends: u32,
+    /// How often in a row a model may make one and the same call to the same end.
+    pub repeats: u32,
     /// A model whose window is not larger is told less of its tools, and its conversation is
     /// made to fit.
     pub small_window: u64,

@@ -84,6 +84,7 @@ fn run(
         protocol,
         call_form: CallForm::Native,
         mends: 0,
+        repeats: 4,
         small_window: 0,
         local: None,
         context_window: 4096,

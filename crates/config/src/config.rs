@@ -184,6 +184,7 @@ pub struct ApiConfig {
     /// `native`, `text`, `auto` or `schema`.
     pub tools: String,
     pub mends: u32,
+    pub repeats: u32,
     pub small_window: u64,
 }
 

@@ -212,6 +212,7 @@ impl Entries<'_> {
             idle: self.time("api.idle")?,
             tools: self.word("api.tools", CALL_FORMS)?,
             mends: self.count("api.mends")?,
+            repeats: self.count("api.repeats")?,
             small_window: self.count("api.small_window")?.into(),
         })
     }

@@ -259,8 +259,11 @@ impl Bounce {
         let untouched = self.base_tree.as_ref() == Some(tree);
         // After a bounce it began with the tree that was rejected.
         let as_before = untouched || self.rejected_tree.as_ref() == Some(tree);
-        let failed = self.coder.as_ref().filter(|coder| coder.outcome != Outcome::Success);
-        if let Some(coder) = failed
+        // A coder whose session reached a limit has another attempt, as the table of ends says of 12:
+        // the evidence may spare the next session what this one looked at for too long.
+        let is_over =
+            |coder: &&SessionSummary| !matches!(coder.outcome, Outcome::Success | Outcome::Partial);
+        if let Some(coder) = self.coder.as_ref().filter(is_over)
             && as_before
         {
             let reason = coder.reason.as_deref().unwrap_or("no reason given");
@@ -281,6 +284,11 @@ impl Bounce {
                     files.join(", ")
                 ),
                 (false, _) => "the coder handed in the rejected tree again".to_owned(),
+            };
+            let ended = self.coder.as_ref().filter(|coder| coder.outcome != Outcome::Success);
+            let reason = match ended.and_then(|coder| coder.reason.as_deref()) {
+                Some(why) => format!("{reason}: {why}"),
+                None => reason,
             };
             let refused = self.coder.as_ref().map(|coder| &coder.notes.refused);
             let reason = match refused.filter(|refused| !refused.is_empty()) {

@@ -12,6 +12,10 @@ const FILE_BYTES: u64 = 4 << 20;
 /// How many places of an ambiguous text are named.
 const PLACES: usize = 10;
 
+/// A file that is not longer is shown to a model that looks for what is not in it. Small models ask
+/// for the same edit again rather than read the file.
+const SHOWN_BYTES: usize = 2000;
+
 pub(crate) fn tools(root: &Arc<Root>) -> Vec<ModelTool> {
     let (for_edit, for_write, for_delete) = (Arc::clone(root), Arc::clone(root), Arc::clone(root));
     let path = json!({ "type": "string", "description": "from the working directory" });
@@ -104,6 +108,9 @@ fn replaced(text: &str, find: &str, replace: &str, shown: &str) -> Result<(Strin
         from += at + find.chars().next().map_or(1, char::len_utf8);
     }
     match places.as_slice() {
+        [] if text.len() <= SHOWN_BYTES => {
+            Err(format!("{shown} does not contain that text. This is all of it:\n\n{text}"))
+        }
         [] => Err(format!("{shown} does not contain that text; read it again")),
         [at] => {
             let content = [&text[..*at], replace, &text[at + find.len()..]].concat();
@@ -138,7 +145,9 @@ mod tests {
     #[test]
     fn only_a_text_that_is_there_once_is_replaced() {
         check("a\nb\nc\n", "b", Ok(("a\nX\nc\n", 2)));
-        check("a\nb\n", "z", Err("f does not contain that text; read it again"));
+        check("a\n", "z", Err("f does not contain that text. This is all of it:\n\na\n"));
+        let long = "a\n".repeat(SHOWN_BYTES);
+        check(&long, "z", Err("f does not contain that text; read it again"));
         check("b\nb\n", "b", Err("f has that text several times, at lines 1, 2; take more lines"));
         check("aaa", "aa", Err("f has that text several times, at lines 1, 1; take more lines"));
         check("ää", "ä", Err("f has that text several times, at lines 1, 1; take more lines"));

@@ -7,8 +7,8 @@
 //! The decision behind it: only a block that is whole, stands by itself and is one valid call
 //! is a call. A block without an end, with two calls, with a name twice, with a fence of its own
 //! in it, or whose arguments do not fit the tool's schema is a [`WrittenFault`] for the model to
-//! mend, and nothing after it counts. What is quoted, indented or inside of another fence is
-//! prose, whatever it says.
+//! mend, and nothing after it counts. What is quoted, indented, thought or inside of another fence
+//! is prose, whatever it says.
 
 mod blocks;
 mod once;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use spore_plain::cut;
 
 use crate::{ModelTool, Registry, schema};
-use blocks::{Fence, TextBlock, blocks};
+use blocks::{Fence, Tagged, TextBlock, blocks};
 
 /// No answer has more calls.
 const CALLS: usize = 32;
@@ -68,8 +68,8 @@ pub fn read(answer: &str, tools: &Registry) -> WrittenAnswer {
         let found = match block {
             TextBlock::Fence(fence) if fence.is_quoted => Ok(None),
             TextBlock::Fence(fence) => of_fence(fence, &blocks[index + 1..], tools),
-            TextBlock::Tagged { content, is_closed, .. } => of_tag(content, *is_closed, tools),
-            TextBlock::Prose { .. } => Ok(None),
+            TextBlock::Tagged(tagged) => of_tag(tagged, tools),
+            TextBlock::Thought { .. } | TextBlock::Prose { .. } => Ok(None),
         };
         let line = block.line();
         match found {
@@ -131,18 +131,24 @@ fn of_fence(fence: &Fence<'_>, later: &[TextBlock<'_>], tools: &Registry) -> Fou
         || fence.content.lines().any(|line| line.trim_end() == SEARCH)
         || (JSON_FENCES.contains(&word) && is_call_like(fence.content, tools));
     if !is_meant {
-        return Ok(None);
+        let tool = word.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or(word);
+        return match tools.get(tool) {
+            Some(_) => Err(format!(
+                "a call of {tool} is a block of JSON: ```json, then {{\"name\": \"{tool}\", \
+                 \"arguments\": {{…}}}}"
+            )),
+            None => Ok(None),
+        };
     }
     if !fence.is_closed {
         return Err("the block has no end, so nothing of it was done; write it again, shorter if \
                     it was cut off"
             .to_owned());
     }
-    // A file that has such a fence in it would end at its first line.
-    let is_nameless = |block: &TextBlock<'_>| {
-        matches!(block, TextBlock::Fence(later) if later.info.is_empty()
-            && !is_call_like(later.content, tools))
-    };
+    // A file that has such a fence in it would end at its first line, and what the file goes on
+    // with may well look like a call.
+    let is_nameless =
+        |block: &TextBlock<'_>| matches!(block, TextBlock::Fence(later) if later.info.is_empty());
     if fence.holds_fence || (is_file && later.iter().any(is_nameless)) {
         return Err("where the block ends is not clear, because other lines of backticks are in \
                     it or follow it; put it between four backticks and leave other fences out"
@@ -165,11 +171,16 @@ fn of_fence(fence: &Fence<'_>, later: &[TextBlock<'_>], tools: &Registry) -> Fou
     }
 }
 
-fn of_tag(content: &str, is_closed: bool, tools: &Registry) -> FoundCall {
-    if !is_closed {
+fn of_tag(tagged: &Tagged<'_>, tools: &Registry) -> FoundCall {
+    if !tagged.is_closed {
         return Err("the <tool_call> has no end, so nothing of it was done".to_owned());
     }
-    json_call(content, tools).map(Some)
+    if tagged.goes_on {
+        return Err("something follows </tool_call> in its line, so nothing of it was done; \
+                    begin each <tool_call> on a line of its own"
+            .to_owned());
+    }
+    json_call(tagged.content, tools).map(Some)
 }
 
 fn path_of(rest: &str) -> Result<&str, String> {
@@ -290,7 +301,7 @@ fn means_a_call(block: &TextBlock<'_>, tools: &Registry) -> bool {
         TextBlock::Fence(fence) => {
             mentions_call(fence.content, tools) && fence.content.contains("\"arguments\"")
         }
-        TextBlock::Tagged { .. } => false,
+        TextBlock::Tagged(_) | TextBlock::Thought { .. } => false,
     }
 }
 

@@ -14,7 +14,7 @@ use spore_tools::written::read;
 
 use self::written::{check_answer, tools};
 
-const CASES: u64 = 3000;
+const CASES: u64 = 12_000;
 
 /// What Qwen2.5-Coder-1.5B-Instruct and SmolLM2-135M-Instruct answered to small tasks, told in
 /// several ways how to call a tool.
@@ -50,7 +50,7 @@ fn recorded_answers_of_real_models_are_read_strictly() {
     insta::assert_snapshot!(shown);
 }
 
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 42] = [
     "```",
     "````",
     "~~~",
@@ -71,6 +71,8 @@ const PIECES: [&str; 40] = [
     "<tool_call>",
     "</tool_call>",
     "\n<tool_call>\n",
+    "\n<think>\n",
+    "\n</think>\n",
     "{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}",
     "{\"name\": \"run\", \"arguments\": {\"command\": \"ls\"}}",
     "{\"name\": \"run\", \"arguments\": {\"command\": \"ls\", \"command\": \"rm\"}}",

@@ -59,7 +59,7 @@ pub(super) enum NoAnswer {
         window: Option<u64>,
         reason: String,
     },
-    /// No server answers, or it stops in the middle of its answers.
+    /// No server answers, it stops in the middle of its answers, or it is broken.
     Gone(String),
     Failed(String),
 }
@@ -269,7 +269,9 @@ fn tells_of_window(error: &Value, message: &str) -> bool {
 fn no_answer(trouble: &CallTrouble, reason: String) -> NoAnswer {
     match trouble {
         CallTrouble::Window { window, .. } => NoAnswer::TooLong { window: *window, reason },
-        CallTrouble::Connection(_) | CallTrouble::Stream(_) => NoAnswer::Gone(reason),
+        CallTrouble::Connection(_)
+        | CallTrouble::Stream(_)
+        | CallTrouble::Status { code: 500..=599, .. } => NoAnswer::Gone(reason),
         CallTrouble::Status { .. } => NoAnswer::Failed(reason),
     }
 }

@@ -1,5 +1,5 @@
 //! A conversation made to fit a small window: the oldest results are left out first, then the
-//! oldest turns, and never the task.
+//! oldest turns, then the middle of the newest results, and never the task.
 
 use serde_json::Value;
 
@@ -10,6 +10,12 @@ const LEFT_OUT: &str = "[left out to save room; ask again if you need it]";
 
 /// What a turn costs besides its text.
 const TURN_TOKENS: u64 = 8;
+
+/// What is left of the newest results at the least: with less a model cannot go on.
+const RESULT_BYTES: usize = 400;
+
+/// What tells of the part that was left out, at the longest.
+const MARK_BYTES: usize = 48;
 
 /// Estimates the tokens of a text, rather too many: code has short tokens.
 pub(super) fn tokens_of(bytes: usize) -> u64 {
@@ -24,7 +30,8 @@ pub(super) struct TaskTooLong {
 }
 
 /// Makes room until `turns` and `fixed` other tokens are at most `room`. The first turn is the
-/// task and stays as it is; so does the last result, which the model has not read yet.
+/// task and stays as it is. The last results, which the model has not read yet, are cut short only
+/// where all the rest was not enough: one answer may call for many.
 pub(super) fn fit(
     turns: &mut Vec<ConversationTurn>,
     fixed: u64,
@@ -40,8 +47,36 @@ pub(super) fn fit(
     while sum(turns) > room && turns.len() > 3 {
         turns.drain(1..3);
     }
+    let over = sum(turns).saturating_sub(room);
+    if over > 0 && turns.len() > 1 {
+        shorten(turns.last_mut(), usize::try_from(over * 3).unwrap_or(usize::MAX));
+    }
     let tokens = sum(turns);
     if tokens > room { Err(TaskTooLong { tokens }) } else { Ok(()) }
+}
+
+/// Takes at least `bytes` out of the middle of results, of the longest ones first.
+fn shorten(turn: Option<&mut ConversationTurn>, bytes: usize) {
+    let mut texts: Vec<&mut String> = match turn {
+        Some(ConversationTurn::Answered(answers)) => {
+            answers.iter_mut().map(|answer| &mut answer.text).collect()
+        }
+        Some(ConversationTurn::Told(told)) => vec![told],
+        Some(ConversationTurn::Said(_) | ConversationTurn::Replied(_)) | None => return,
+    };
+    let length: usize = texts.iter().map(|text| text.len()).sum();
+    let kept = length.saturating_sub(bytes);
+    // The most that each may keep, so that together they keep no more than that.
+    texts.sort_by_key(|text| text.len());
+    let (mut left, mut others) = (kept, texts.len());
+    for text in texts {
+        let most = (left / others).max(RESULT_BYTES);
+        if text.len() > most {
+            *text = spore_tools::both_ends(text, most.saturating_sub(MARK_BYTES));
+        }
+        left = left.saturating_sub(text.len());
+        others -= 1;
+    }
 }
 
 fn leave_out(turn: &mut ConversationTurn) {
@@ -121,6 +156,30 @@ mod tests {
         check(450, Ok("s300 r - r - r t300"));
         check(400, Ok("s300 r - r t300"));
         check(310, Ok("s300 r t300"));
+        check(100, Err(TaskTooLong { tokens: 299 }));
+    }
+
+    #[test]
+    fn the_newest_results_are_cut_short_where_nothing_else_is_left_to_go() {
+        let id = "1".to_owned();
+        let answer =
+            |bytes: usize| CallAnswer { id: id.clone(), text: "x".repeat(bytes), is_error: false };
+        let mut turns = conversation(&[900], true);
+        turns.push(ConversationTurn::Replied(vec![json!({ "content": "y" })]));
+        turns.push(ConversationTurn::Answered(vec![answer(6000), answer(100), answer(6000)]));
+        fit(&mut turns, 50, 2000).unwrap();
+        let Some(ConversationTurn::Answered(answers)) = turns.last() else { panic!("{turns:?}") };
+        let lengths: Vec<usize> = answers.iter().map(|answer| answer.text.len()).collect();
+        assert_eq!(lengths[1], 100, "{lengths:?}");
+        assert!(lengths[0] > 1500 && lengths[0].abs_diff(lengths[2]) < 100, "{lengths:?}");
+        assert!(answers[0].text.starts_with('x') && answers[0].text.ends_with('x'));
+        // A task that does not fit by itself is told as that.
+        let mut turns = conversation(&[], true);
+        assert_eq!(fit(&mut turns, 50, 100), Err(TaskTooLong { tokens: 158 }));
+    }
+
+    #[test]
+    fn what_cannot_be_made_to_fit_is_told() {
         check(100, Err(TaskTooLong { tokens: 299 }));
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CallForm;
 use super::conversation::{ConversationTurn, ModelReply};
+use super::repeats::RepeatedCall;
 use crate::TurnFiles;
 
 /// One line of the file.
@@ -32,6 +33,8 @@ pub(super) struct TurnCounts {
     pub(super) nudges: u32,
     pub(super) faults: u32,
     pub(super) calls: u32,
+    #[serde(default)]
+    pub(super) repeated: RepeatedCall,
     pub(super) last_input: u64,
     pub(super) longest_input: u64,
     pub(super) call_form: Option<CallForm>,

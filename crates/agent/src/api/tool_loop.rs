@@ -18,6 +18,7 @@ use super::endpoint::Endpoint;
 use super::exchange::{ModelExchange, NoAnswer};
 use super::history::{self, TaskTooLong};
 use super::kept_turns::{EarlierTurns, TurnCounts, TurnKeeper};
+use super::repeats::RepeatedCall;
 use super::{ApiSettings, CallForm};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
@@ -74,9 +75,19 @@ impl ContextRoom {
     /// Learns from what the server has counted.
     fn learn(&mut self, counted: u64) {
         if self.asked > 0 {
-            self.scale = self.scale.max(counted as f64 / self.asked as f64).min(4.0);
+            self.scale = self.scale.max(counted as f64 / self.asked as f64).min(Self::MOST);
         }
     }
+
+    /// Takes each token for more of the server's; returns whether it could.
+    fn counts_more(&mut self) -> bool {
+        let is_possible = self.scale < Self::MOST;
+        self.scale = (self.scale * 1.25).min(Self::MOST);
+        is_possible
+    }
+
+    /// The highest `scale`: a text of nothing but digits has less than three.
+    const MOST: f64 = 4.0;
 }
 
 /// How far a session has come.
@@ -90,6 +101,7 @@ pub(super) struct LoopProgress {
     faults: u32,
     /// Calls that were made.
     calls: u32,
+    repeated: RepeatedCall,
     usage: Usage,
     last_input: u64,
     /// The longest prompt so far: above a size some models have another price.
@@ -200,6 +212,7 @@ impl ToolLoop<'_> {
         (progress.nudges, progress.faults, progress.calls) =
             (counts.nudges, counts.faults, counts.calls);
         (progress.last_input, progress.longest_input) = (counts.last_input, counts.longest_input);
+        progress.repeated = counts.repeated;
         self.call_form = counts.call_form.unwrap_or(self.call_form);
         if let Some(reply) = &reply {
             self.progress.final_text = self.notes.mask(&reply.text);
@@ -224,6 +237,7 @@ impl ToolLoop<'_> {
             nudges: self.progress.nudges,
             faults: self.progress.faults,
             calls: self.progress.calls,
+            repeated: self.progress.repeated,
             last_input: self.progress.last_input,
             longest_input: self.progress.longest_input,
             call_form: Some(self.call_form),
@@ -238,6 +252,9 @@ impl ToolLoop<'_> {
         let budget = self.settings.context_window as f64 * self.settings.context_share;
         if self.progress.turns >= self.request.limits.turns {
             Some(format!("its {} turns were used up", self.request.limits.turns))
+        } else if self.progress.repeated.times() >= self.settings.repeats.max(2) {
+            let times = self.progress.repeated.times();
+            Some(format!("it made the same call {times} times in a row, each with the same answer"))
         } else if !self.room.is_small && self.progress.last_input as f64 > budget {
             Some(format!("its context was full: {} tokens", self.progress.last_input))
         } else if let (Some(cost), Some(cap)) = (self.cost(), self.request.limits.usd)
@@ -281,7 +298,8 @@ impl ToolLoop<'_> {
 
     fn does_not_fit(&self, TaskTooLong { tokens }: TaskTooLong) -> (Outcome, Option<String>) {
         let reason = format!(
-            "the task takes about {tokens} tokens, and the model can read {}",
+            "the task and what has to go with it take about {tokens} tokens, and the model can \
+             read {}, its answer included",
             self.room.window
         );
         (self.beyond_us(), Some(reason))
@@ -292,14 +310,15 @@ impl ToolLoop<'_> {
         if self.settings.local.is_some() { Outcome::NeedsHuman } else { Outcome::Failure }
     }
 
-    /// Takes the server's word for its window, if there is then something to leave out.
+    /// Takes the server's word that a request was too long, if there is then something to leave out.
+    /// Where it names no smaller window its tokens are shorter than was estimated.
     fn is_smaller_than_thought(&mut self, window: Option<u64>) -> bool {
         let smaller = window.filter(|window| *window < self.room.window && *window > 0);
         if let Some(window) = smaller {
             self.room.window = window;
             self.room.is_small = true;
         }
-        smaller.is_some()
+        smaller.is_some() || (self.room.is_small && self.room.counts_more())
     }
 
     fn ask(
@@ -467,6 +486,9 @@ impl ToolLoop<'_> {
         }
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);
+        if let Some(note) = self.progress.repeated.count(self.progress.turns, call, &text) {
+            text.push_str(&note);
+        }
         CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }
     }
 

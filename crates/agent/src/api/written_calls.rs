@@ -31,7 +31,8 @@ impl ToolLoop<'_> {
             CallForm::Held => Some(self.held(&reply.text)),
             CallForm::Auto => {
                 let read = written::read(&reply.text, &self.tools);
-                let is_text = !read.calls.is_empty() || read.fault.is_some();
+                let is_text =
+                    !read.calls.is_empty() || read.fault.is_some() || read.doubt.is_some();
                 if is_text {
                     self.call_form = CallForm::Text;
                 }

@@ -74,6 +74,7 @@ pub(crate) fn settings(protocol: Protocol) -> ApiSettings {
         protocol,
         call_form: CallForm::Auto,
         mends: 2,
+        repeats: 4,
         small_window: 0,
         local: None,
         context_window: 200_000,

@@ -184,7 +184,10 @@ fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
     check_with(&scenario, &few, Outcome::Partial, "its 3 turns were used up", 3);
     let narrow = |scene: &mut Scene| scene.settings.context_window = 1000;
     check_with(&scenario, &narrow, Outcome::Partial, "its context was full: 750 tokens", 1);
-    let wide = |scene: &mut Scene| scene.settings.context_window = 1100;
+    let wide = |scene: &mut Scene| {
+        scene.settings.context_window = 1100;
+        scene.settings.repeats = 20;
+    };
     check_with(&scenario, &wide, Outcome::Partial, "its 10 turns were used up", 10);
     let thrifty = |scene: &mut Scene| {
         scene.settings.context_window = 1100;
@@ -196,6 +199,20 @@ fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
     let mut scene = Scene::new(Protocol::Chat, scenario);
     scene.request.limits.turns = 1;
     assert_eq!(scene.play().final_text, "So far.");
+}
+
+#[test]
+fn a_model_that_makes_one_call_over_and_over_is_told_and_then_ended() {
+    let list = Turn::calls("list", json!({}));
+    let stuck = ModelScenario::new().turn(list.clone().sticky());
+    let reason = "it made the same call 4 times in a row, each with the same answer";
+    check(&stuck, Outcome::Partial, reason, 4);
+    // One that goes on otherwise when it is told is not ended.
+    let note = "You made this very call 2 times in a row";
+    let helped = ModelScenario::new()
+        .turn(Turn::says("Done.").when(When::contains(note)))
+        .turn(list.sticky());
+    check(&helped, Outcome::Success, "", 3);
 }
 
 #[test]

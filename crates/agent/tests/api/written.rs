@@ -150,6 +150,7 @@ fn a_small_window_is_never_filled_and_the_task_never_left_out() {
         scene.settings.call_form = CallForm::Text;
         scene.settings.context_window = window as u64;
         scene.settings.small_window = 32_000;
+        scene.settings.repeats = 20;
         scene.request.prompt = format!("Mend the sum. {}", "Mind it. ".repeat(200));
         assert_eq!(scene.play().outcome, Outcome::Success, "{window}");
         let requests = scene.server.requests();
@@ -230,5 +231,5 @@ fn a_server_on_this_machine_that_fails_waits_for_a_person() {
     large.settings.small_window = 32_000;
     large.request.prompt = "word ".repeat(4_000);
     let reason = told(&large);
-    assert!(reason.starts_with("the task takes about"), "{reason}");
+    assert!(reason.starts_with("the task and what has to go with it take about"), "{reason}");
 }

@@ -253,6 +253,7 @@ fn api_settings(config: &Config) -> Result<ApiSettings> {
         },
         call_form: call_form(&api.tools),
         mends: api.mends,
+        repeats: api.repeats,
         small_window: api.small_window,
         local: None,
         context_window: api.context_window,

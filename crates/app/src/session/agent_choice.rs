@@ -62,8 +62,8 @@ impl AgentChoice {
 /// How long a server on this machine may take to say which models it has.
 pub(crate) const LOCAL_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Refuses an agent whose server on this machine does not answer, or for which the user named no
-/// model, before anything is done.
+/// Refuses an agent whose server on this machine does not answer, or does not have the model that the
+/// user named, before anything is done.
 pub(crate) fn refuse_unless_served(
     config: &Config,
     role: &str,
@@ -76,11 +76,19 @@ pub(crate) fn refuse_unless_served(
         let change = format!("`[local.{}] address` says where it is", name.replace('-', "_"));
         Error::new(Fault::Missing, what).hint(format!("{}; {change}", server.preset.start))
     })?;
-    if choice.model.is_some() || server.preset.model.is_some() {
+    if server.preset.model.is_some() {
         return Ok(());
     }
+    let what = match &choice.model {
+        // `coder` is also what `coder:latest` is called.
+        Some(model) if models.iter().any(|one| one.split(':').next() == Some(model)) => {
+            return Ok(());
+        }
+        Some(model) if models.contains(model) => return Ok(()),
+        Some(model) => format!("{name} has no model {model:?}, which the {role} is to be"),
+        None => format!("no model is named for the {role}, whose agent is {name}"),
+    };
     let listed = if models.is_empty() { "none yet".to_owned() } else { models.join(", ") };
-    let what = format!("no model is named for the {role}, whose agent is {name}");
     Err(Error::new(Fault::Config, what).hint(format!("add `--model NAME`; it has: {listed}")))
 }
 

@@ -124,6 +124,7 @@ impl Script {
             }
             Step::Coder { .. } => match answer {
                 "fails" => Done::Coder(session(Outcome::Failure, "")),
+                "limited" => Done::Coder(session(Outcome::Partial, "")),
                 "quota" => Done::Coder(session(Outcome::QuotaParked, "")),
                 "interrupted" => Done::Coder(session(Outcome::Interrupted, "")),
                 "too-deep" => Done::Coder(session(Outcome::DepthExceeded, "")),
@@ -322,6 +323,17 @@ fn a_coder_that_fails_and_changes_nothing_ends_the_run() {
          snapshot/1 0",
         "prepare baseline coder/1 snapshot/1 finish",
         "Failure",
+    );
+}
+
+#[test]
+fn a_coder_that_reaches_a_limit_and_changes_nothing_has_its_next_attempt() {
+    check(
+        "coder/1 limited
+         snapshot/1 0",
+        "prepare baseline coder/1 snapshot/1 close/1
+         coder/2 snapshot/2 gates/2 verifier/2 close/2 commit apply summarize finish",
+        "Success",
     );
 }
 
@@ -542,7 +554,7 @@ fn a_record_that_does_not_fit_its_step_is_a_bug_and_never_a_pass() {
 }
 
 fn scripts() -> impl Strategy<Value = String> {
-    let coder = prop_oneof![Just("ok"), Just("fails"), Just("too-deep")];
+    let coder = prop_oneof![Just("ok"), Just("fails"), Just("limited"), Just("too-deep")];
     let gate = prop_oneof![Just("green"), Just("red")];
     let verifier =
         prop_oneof![Just("pass"), Just("fail"), Just("mumble"), Just("tampers"), Just("breaks")];

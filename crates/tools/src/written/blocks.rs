@@ -1,14 +1,25 @@
-//! Takes an answer apart into fences, tagged calls and prose, as CommonMark has fences: a fence
-//! ends at a line of at least as many of its own marks and nothing else.
+//! Takes an answer apart into fences, tagged calls, thoughts and prose, as CommonMark has fences: a
+//! fence ends at a line of at least as many of its own marks and nothing else.
 
 /// The tags between which some models are trained to write a call.
 const TAG: &str = "<tool_call>";
 const END_TAG: &str = "</tool_call>";
 
+/// The tags between which reasoning models think, where a server leaves that in the answer.
+const THOUGHT: &str = "<think>";
+const END_THOUGHT: &str = "</think>";
+
 pub(super) enum TextBlock<'a> {
     Fence(Fence<'a>),
-    Tagged { line: usize, content: &'a str, is_closed: bool },
-    Prose { line: usize, text: &'a str },
+    Tagged(Tagged<'a>),
+    /// What the model only considered. Nothing in it is a call or was meant as one.
+    Thought {
+        line: usize,
+    },
+    Prose {
+        line: usize,
+        text: &'a str,
+    },
 }
 
 pub(super) struct Fence<'a> {
@@ -23,11 +34,20 @@ pub(super) struct Fence<'a> {
     pub(super) is_quoted: bool,
 }
 
+pub(super) struct Tagged<'a> {
+    pub(super) line: usize,
+    pub(super) content: &'a str,
+    pub(super) is_closed: bool,
+    /// Other text follows its end in the same line.
+    pub(super) goes_on: bool,
+}
+
 impl TextBlock<'_> {
     pub(super) fn line(&self) -> usize {
         match self {
             Self::Fence(fence) => fence.line,
-            Self::Tagged { line, .. } | Self::Prose { line, .. } => *line,
+            Self::Tagged(tagged) => tagged.line,
+            Self::Thought { line } | Self::Prose { line, .. } => *line,
         }
     }
 }
@@ -62,7 +82,7 @@ impl<'a> FenceMarks<'a> {
     }
 }
 
-/// Takes `text` apart. Every byte of it is in exactly one block, but for the marks.
+/// Takes `text` apart. Every line of it is in exactly one block.
 pub(super) fn blocks(text: &str) -> Vec<TextBlock<'_>> {
     let mut found = Vec::new();
     let lines: Vec<(usize, &str)> = lines(text).collect();
@@ -73,6 +93,14 @@ pub(super) fn blocks(text: &str) -> Vec<TextBlock<'_>> {
         let opened = match FenceMarks::of(line).filter(FenceMarks::opens) {
             Some(marks) => fence(text, &lines, at, &marks),
             None if line.starts_with(TAG) => tagged(text, &lines, at),
+            None if line.trim_start().starts_with(THOUGHT) => thought(&lines, at),
+            // Some templates put the opening tag into the prompt, so that only its end is here.
+            None if line.trim() == END_THOUGHT => {
+                found = vec![TextBlock::Thought { line: 1 }];
+                at += 1;
+                prose = at;
+                continue;
+            }
             None => {
                 at += 1;
                 continue;
@@ -154,5 +182,16 @@ fn tagged<'a>(text: &'a str, lines: &[(usize, &'a str)], at: usize) -> (TextBloc
         Some(after) => lines.iter().position(|(start, _)| *start > after).unwrap_or(lines.len()),
         None => lines.len(),
     };
-    (TextBlock::Tagged { line: at + 1, content, is_closed: after.is_some() }, next)
+    let end = lines.get(next).map_or(text.len(), |(start, _)| *start);
+    let rest = after.map_or("", |after| &text[after + END_TAG.len()..end]);
+    let is_closed = after.is_some();
+    let goes_on = !rest.trim().is_empty();
+    (TextBlock::Tagged(Tagged { line: at + 1, content, is_closed, goes_on }), next)
+}
+
+/// Returns the thought that the line `at` opens, and the line after it: that of its end, or none.
+fn thought<'a>(lines: &[(usize, &'a str)], at: usize) -> (TextBlock<'a>, usize) {
+    let ends = lines[at..].iter().position(|(_, line)| line.contains(END_THOUGHT));
+    let next = ends.map_or(lines.len(), |ends| at + ends + 1);
+    (TextBlock::Thought { line: at + 1 }, next)
 }

@@ -106,6 +106,18 @@ fn what_is_not_whole_is_not_done() {
         &["1! where the block ends is not clear"],
     );
     check("```write a.md\ntext\n```\nmake\n```\n", &["1! where the block ends is not clear"]);
+    // Here the rest of the file is a call to look at.
+    check(
+        &format!("```write a.md\nExample:\n```\nls\n```\n{READ}\n```"),
+        &["1! where the block ends is not clear"],
+    );
+    let two = format!("<tool_call>{READ}</tool_call><tool_call>{READ}</tool_call>");
+    check(&two, &["1! something follows </tool_call> in its line"]);
+    check(
+        &format!("```run(tests)\nx\n```\n```json\n{READ}\n```"),
+        &["1! a call of run is a block"],
+    );
+    check("```read a.py\n```", &["1! a call of read is a block of JSON"]);
     // What was whole before it is done.
     check(
         &format!("```json\n{READ}\n```\n```json\n{{\"name\": \"run\"\n```\n```json\n{READ}\n```"),
@@ -165,6 +177,22 @@ fn what_is_quoted_indented_or_inside_of_another_fence_is_prose() {
     check("", &[]);
     // A real call beside an example: the call counts, and the example does not.
     check(&format!("> {READ}\n\n```json\n{READ}\n```"), &["3 read"]);
+}
+
+#[test]
+fn what_a_model_only_thinks_is_no_call() {
+    let call = format!("```json\n{READ}\n```");
+    check(&format!("<think>\n{call}\nNo.\n</think>\nNothing is to be done."), &[]);
+    check(&format!("<think>\n{call}\n</think>\n{call}"), &["6 read"]);
+    check(&format!("<think>{call}"), &[]);
+    // A thought leaves a fence open: what follows it is still an answer.
+    check(&format!("<think>\n```json\n</think>\n{call}"), &["4 read"]);
+    // Its opening tag was in the prompt.
+    check(&format!("Perhaps\n{call}\n</think>\n\nDone."), &[]);
+    check(&format!("Perhaps\n{call}\n</think>\n{call}"), &["6 read"]);
+    check(&format!("Perhaps\n<tool_call>{READ}</tool_call>\n</think>\nNo."), &[]);
+    // In a file it is a line like any other.
+    check("```write a\n</think>\n```", &[r#"1 write {"content":"</think>\n","path":"a"}"#]);
 }
 
 #[test]

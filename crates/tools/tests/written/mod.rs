@@ -62,10 +62,18 @@ fn marks(line: &str) -> Option<(char, usize, &str)> {
     (count >= 3 && line.len() - body.len() <= 3).then_some((mark, count, rest))
 }
 
-/// Returns whether no fence is open after these lines.
+/// Returns whether no fence and no thought is open after these lines.
 fn stands_free(lines: &[&str]) -> bool {
     let mut open: Option<(char, usize)> = None;
+    let mut is_thought = false;
     for line in lines {
+        if open.is_none() {
+            is_thought |= line.trim_start().starts_with("<think>");
+        }
+        if is_thought {
+            is_thought = !line.contains("</think>");
+            continue;
+        }
         match (open, marks(line)) {
             (Some((mark, count)), Some((other, number, rest)))
                 if mark == other && number >= count && rest.trim().is_empty() =>
@@ -78,7 +86,7 @@ fn stands_free(lines: &[&str]) -> bool {
             _ => {}
         }
     }
-    open.is_none()
+    open.is_none() && !is_thought
 }
 
 fn is_tagged(text: &str, call: &WrittenCall) -> bool {

@@ -1,0 +1,82 @@
+"""Answers equal questions equally: a model's server behind a memory of what it was asked.
+
+With temperature 0 an answer should follow from its question, but what a server has in its cache from
+other conversations changes the order in which it adds numbers, and with that now and then a word. Here
+a question is asked once, and every arm that asks it gets that answer; the processor time that it took is
+counted each time, as if it had been computed again.
+"""
+
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import threading
+import urllib.error
+import urllib.request
+
+
+class Memo:
+    """Listens on 127.0.0.1 in front of `address` and keeps answers under `place`."""
+
+    def __init__(self, address, place, processor_seconds):
+        self.address, self.place = address, pathlib.Path(place)
+        self.place.mkdir(parents=True, exist_ok=True)
+        self.computed = processor_seconds
+        self.remembered = 0.0
+        memo = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                memo.answer(self, None)
+
+            def do_POST(self):
+                memo.answer(self, self.rfile.read(int(self.headers["content-length"])))
+
+            def log_message(self, *_):
+                pass
+
+        self.listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.listener.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.listener.server_port}"
+
+    def processor_seconds(self):
+        """What the model has computed so far, and would have if it had been asked each time."""
+        return self.computed() + self.remembered
+
+    def answer(self, request, body):
+        kept = self.place / hashlib.sha256(request.path.encode() + b"\n" + (body or b"")).hexdigest()
+        if body is not None and kept.exists():
+            head, _, text = kept.read_bytes().partition(b"\n")
+            told = json.loads(head)
+            self.remembered += told["seconds"]
+            self.send(request, 200, told["type"], text)
+            return
+        before = self.computed()
+        asked = urllib.request.Request(self.address + request.path, body)
+        if body is not None:
+            asked.add_header("content-type", "application/json")
+        try:
+            with urllib.request.urlopen(asked, timeout=7200) as answer:
+                kind, text = answer.headers.get("content-type", ""), answer.read()
+        except urllib.error.HTTPError as error:
+            self.send(request, error.code, error.headers.get("content-type", ""), error.read())
+            return
+        if body is not None:
+            told = {"seconds": round(self.computed() - before, 3), "type": kind}
+            draft = kept.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+            draft.write_bytes(json.dumps(told).encode() + b"\n" + text)
+            draft.rename(kept)
+        self.send(request, 200, kind, text)
+
+    @staticmethod
+    def send(request, code, kind, text):
+        try:
+            request.send_response(code)
+            request.send_header("content-type", kind)
+            request.send_header("content-length", str(len(text)))
+            request.end_headers()
+            request.wfile.write(text)
+        except OSError:
+            # Spore was ended in the middle: the answer is kept for when it asks again.
+            pass
