@@ -13,10 +13,10 @@ use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 use crate::scenes;
 use crate::verified_run::{MODEL, scenario, variables};
 
-const API: [&str; 5] = ["investigate", "--backend", "api", "--model", MODEL];
+pub(crate) const API: [&str; 5] = ["investigate", "--backend", "api", "--model", MODEL];
 
 /// A project of directories, each with a file, by path.
-fn project(dirs: &[String]) -> TestEnv {
+pub(crate) fn project(dirs: &[String]) -> TestEnv {
     let env = scenes::env();
     for dir in dirs {
         let file = file_of(dir);
@@ -31,16 +31,16 @@ fn project(dirs: &[String]) -> TestEnv {
 }
 
 /// The one file of a directory.
-fn file_of(dir: &str) -> String {
+pub(crate) fn file_of(dir: &str) -> String {
     if dir == "." { "top.rs".to_owned() } else { format!("{dir}/part.rs") }
 }
 
-fn shop() -> Vec<String> {
+pub(crate) fn shop() -> Vec<String> {
     [".", "src", "src/price", "src/price/tax", "docs"].map(str::to_owned).to_vec()
 }
 
 /// The loop over one directory: a file, the directory, the report, in one answer.
-fn describes(dir: &str, summary: &str) -> Turn {
+pub(crate) fn describes(dir: &str, summary: &str) -> Turn {
     let file = file_of(dir);
     Turn::calls(
         "write_cache",
@@ -53,7 +53,7 @@ fn describes(dir: &str, summary: &str) -> Turn {
     .named(dir)
 }
 
-fn short_passes() -> [Turn; 3] {
+pub(crate) fn short_passes() -> [Turn; 3] {
     let survey = json!({ "description": "a shop", "approach": "read it", "confidence": 0.9,
         "relevant_tools": ["read"], "skip_tools": [], "domain_notes": "" });
     let report = json!({ "brief": "A shop in Rust.", "detailed": "It sells." });
@@ -74,7 +74,7 @@ fn short_passes() -> [Turn; 3] {
 }
 
 /// A model that describes these directories; `said` has the summaries that differ.
-fn model(dirs: &[String], said: &[(&str, &str)]) -> ModelServer {
+pub(crate) fn model(dirs: &[String], said: &[(&str, &str)]) -> ModelServer {
     let said: BTreeMap<&str, &str> = said.iter().copied().collect();
     let loops = dirs.iter().map(|dir| {
         let summary =
@@ -86,7 +86,11 @@ fn model(dirs: &[String], said: &[(&str, &str)]) -> ModelServer {
 
 /// Investigates against a model; returns the answer and which passes were asked for, in order.
 #[track_caller]
-fn investigate(env: &TestEnv, server: &ModelServer, more: &[&str]) -> (Value, Vec<String>) {
+pub(crate) fn investigate(
+    env: &TestEnv,
+    server: &ModelServer,
+    more: &[&str],
+) -> (Value, Vec<String>) {
     let before = server.requests().len();
     let answer = run(env, server, more);
     assert_eq!(answer.code, 0, "{}", answer.render());
@@ -99,7 +103,11 @@ fn investigate(env: &TestEnv, server: &ModelServer, more: &[&str]) -> (Value, Ve
     (answer.json(), names)
 }
 
-fn run(env: &TestEnv, server: &ModelServer, more: &[&str]) -> spore_testkit::ProgramOutput {
+pub(crate) fn run(
+    env: &TestEnv,
+    server: &ModelServer,
+    more: &[&str],
+) -> spore_testkit::ProgramOutput {
     let variables = variables(&server.url());
     let variables: Vec<(&str, &str)> =
         variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -113,7 +121,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 /// What is known of a place.
-fn about(env: &TestEnv, place: &str) -> Value {
+pub(crate) fn about(env: &TestEnv, place: &str) -> Value {
     env.spore(&["graph", "show", &format!("About {place}"), "--json"]).code(0).json()
 }
 
@@ -162,7 +170,11 @@ fn what_is_known_is_not_asked_again_and_an_edit_goes_as_far_as_summaries_change(
     env.write("docs/part.rs", "pub fn other() {}\n");
     let _ = env.spore(&["investigate", "--no-model"]).code(0);
     assert_eq!(about(&env, "docs")["metadata"]["stale"], true);
-    assert_eq!(about(&env, "src")["metadata"]["stale"], Value::Null);
+    assert_ne!(about(&env, "src")["metadata"]["stale"], true);
+    // As it was, what was said of it is true again, and nothing is asked for that.
+    env.write("docs/part.rs", "//! Part of docs.\n\npub fn work() -> u32 {\n    1\n}\n");
+    assert_eq!(investigate(&env, &other, &[]).1, Vec::<String>::new());
+    assert_eq!(about(&env, "docs")["metadata"]["stale"], false);
 }
 
 /// The task file carries what is said of the places it ranks, as long as they are as they were.
@@ -238,6 +250,16 @@ fn what_is_said_and_flagged_has_edges_to_its_place() {
     env.write("src/part.rs", "pub fn work() {}\n#[test]\nfn works() {}\n");
     let calm = model(&dirs, &[]);
     assert_eq!(run(&env, &calm, &[]).code(0).json()["flags"], json!([]));
+    let told = env.spore(&["context", "mend src/part.rs"]).code(0).stdout;
+    assert!(told.contains("`src/part.rs`") && !told.contains("flagged:"), "{told}");
+    // So it is where its place is gone.
+    env.write("src/part.rs", "pub fn work() {\n}\n");
+    assert_eq!(run(&env, &server, &[]).code(0).json()["flags"], answer["flags"]);
+    std::fs::remove_dir_all(env.repo().join("src")).unwrap();
+    let gone = run(&env, &calm, &[]).code(0).json();
+    assert_eq!((&gone["flags"], &gone["passes"]["flags"]), (&json!([]), &json!([])));
+    assert!(!gone["places"].to_string().contains("src/part.rs"), "{gone:#}");
+    assert_eq!(about(&env, "src")["metadata"]["stale"], true);
 }
 
 #[test]
@@ -584,7 +606,7 @@ fn nothing_outside_is_read_while_names_are_exchanged_for_links() {
         }
         turn = turn.call("grep", json!({ "pattern": "WORD|HOME", "path": "." }));
     }
-    let over = When { tool_result_contains: Some("no match".to_owned()), ..When::default() };
+    let over = When { tool_result_contains: Some("nothing matches".to_owned()), ..When::default() };
     let report = json!({ "summary": "Tried.", "completeness": 0.1 });
     let server = ModelServer::start(scenario(
         short_passes().into_iter().chain([
@@ -633,7 +655,7 @@ fn nothing_outside_is_read_while_names_are_exchanged_for_links() {
     println!("{swaps} exchanges while a model read");
 }
 
-fn requests(server: &ModelServer) -> String {
+pub(crate) fn requests(server: &ModelServer) -> String {
     server.requests().iter().map(|asked| asked.body.to_string()).collect()
 }
 

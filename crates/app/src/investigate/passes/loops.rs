@@ -32,6 +32,8 @@ pub(super) struct LoopsDone {
     pub(super) counts: DirectoryCounts,
     pub(super) reports: Vec<DirectoryLook>,
     pub(super) stop: Option<Stop>,
+    /// A directory was asked about and a model did not answer: the run has not done what it was for.
+    pub(super) unanswered: Option<Stop>,
 }
 
 /// One directory to be looked at.
@@ -116,7 +118,7 @@ impl PassRun<'_> {
         let asked = &self.asked.asked;
         let is_own = known.as_ref().is_some_and(|node| node.run == Some(self.run_id()));
         // What a session said whose end is not on record is not all it had to say.
-        let is_open = is_own && self.recorded(&path).is_none();
+        let is_open = is_own && self.recorded(&path, &key).is_none();
         let is_wanted = |node: &Node| {
             let again = node.metadata["again"] == true && !is_own;
             let fresh = asked.fresh && !is_own;
@@ -199,6 +201,10 @@ impl PassRun<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
+        // None of the last ones was answered: there is no use in one more question.
+        if silent > 0 && done.stop.is_none() {
+            done.stop = done.unanswered.clone();
+        }
         let counts = &mut done.counts;
         let seen = counts.looked_at + counts.held + counts.skipped;
         counts.left = (tree.dirs.len() as u64).saturating_sub(seen);
@@ -214,7 +220,10 @@ impl PassRun<'_> {
         let own = known.filter(|node| node.run == Some(self.run_id()));
         if tier == PlanTier::Skip || dir.child_count() == 0 {
             done.counts.skipped += 1;
-        } else if let Some((node, report)) = own.zip(self.recorded(&path)) {
+        } else if let Some((node, report)) = own.and_then(|node| {
+            let report = self.recorded(&path, node.metadata["key"].as_str()?)?;
+            Some((node, report))
+        }) {
             done.counts.looked_at += 1;
             done.counts.partial += u64::from(node.metadata["partial"] == true);
             done.reports.push(report);
@@ -224,8 +233,8 @@ impl PassRun<'_> {
     }
 
     /// The result of the loop over a directory, where this run has one on record.
-    fn recorded(&self, path: &str) -> Option<DirectoryLook> {
-        self.investigation.steps().result(&step_of(path)).ok().flatten()
+    fn recorded(&self, path: &str, key: &str) -> Option<DirectoryLook> {
+        self.investigation.steps().result(&step_of(path, key)).ok().flatten()
     }
 
     fn count_ended(&self, end: LoopEnd, done: &mut LoopsDone, silent: &mut u32) {
@@ -238,9 +247,11 @@ impl PassRun<'_> {
         if done.stop.is_none() {
             done.stop = end.stop;
         }
+        if let Some(why) = end.silent {
+            done.unanswered = Some(Stop { why, park: None, outcome: Outcome::Partial });
+        }
         if *silent >= SILENT && done.stop.is_none() {
-            let why = end.silent.unwrap_or_default();
-            done.stop = Some(Stop { why, park: None, outcome: Outcome::Partial });
+            done.stop = done.unanswered.clone();
         }
     }
 
@@ -252,8 +263,7 @@ impl PassRun<'_> {
         (node, usd): (BudgetId, Usd),
         progress: &mut dyn Progress,
     ) -> Result<LoopEnd> {
-        let digest = text_digest(&work.path);
-        let step = step_of(&work.path);
+        let step = step_of(&work.path, &work.key);
         let ticket = match self.begin::<DirectoryLook>(&step)? {
             Begun::Done(report) => {
                 self.settle(node, Usd::ZERO);
@@ -266,7 +276,7 @@ impl PassRun<'_> {
         let session = PassSession {
             pass: InvestigationPass::Directory,
             name: format!("look at {}", work.path),
-            place: format!("passes/{}", &digest[..16]),
+            place: format!("passes/{}", look_digest(&work.path, &work.key)),
             prompt,
             tools: Arc::clone(&tools),
             turns: work.turns,
@@ -377,9 +387,18 @@ impl PassRun<'_> {
         let tree = &self.ground.tree;
         let dir = &tree.dirs[work.at];
         let described = self.described(work.at, |_| true);
-        let written = self.ground.summaries.holding(EntryKind::Directory, &work.path, &work.key);
+        let known = self.ground.summaries.of(EntryKind::Directory, &work.path);
+        let is_own = known.as_ref().is_some_and(|node| node.run == Some(self.run_id()));
+        let written = known.as_ref().filter(|node| node.metadata["key"] == work.key);
+        // What an earlier run said is worth more than that this one said nothing. It is marked where
+        // it is old, and looked at again because its key is another one.
+        if known.is_some() && !is_own && (described.is_empty() || written.is_some()) {
+            return Ok(());
+        }
         let (summary, confidence) = match written {
-            Some(node) => (node.content, node.metadata["confidence"].as_f64().unwrap_or(0.3)),
+            Some(node) => {
+                (node.content.clone(), node.metadata["confidence"].as_f64().unwrap_or(0.3))
+            }
             None => (partial_summary(&described, dir.files.len()), 0.3),
         };
         let read = described.len() as f64 / (dir.files.len().max(1)) as f64;
@@ -402,8 +421,15 @@ impl PassRun<'_> {
     }
 }
 
-fn step_of(path: &str) -> StepKey {
-    StepKey::directory(&text_digest(path)[..16])
+/// A directory with other files than before is another thing to look at, also in a run that goes on.
+fn step_of(path: &str, key: &str) -> StepKey {
+    StepKey::directory(&look_digest(path, key))
+}
+
+fn look_digest(path: &str, key: &str) -> String {
+    let mut digest = text_digest(&format!("{path}\n{key}"));
+    digest.truncate(16);
+    digest
 }
 
 fn is_doubtful(node: &Node) -> bool {

@@ -30,6 +30,13 @@ pub(super) const SYNTHESIS: &str = "investigation.synthesis";
 const PREVIEW_DEPTH: usize = 2;
 const PREVIEW: usize = 300;
 
+/// What is said of the whole, and by whom.
+pub(super) enum Synthesis {
+    OfModel(PassReport),
+    /// Put together of the summaries, or of figures alone.
+    Mechanical(PassReport),
+}
+
 /// Parts of a tree by name, with what was said of each.
 type PartsTold = Vec<(String, String)>;
 
@@ -61,7 +68,9 @@ impl PassRun<'_> {
             .summaries
             .places()
             .into_iter()
-            .filter(|(kind, _)| *kind == EntryKind::Directory)
+            .filter(|(kind, path)| {
+                *kind == EntryKind::Directory && self.ground.places.contains_key(path)
+            })
             .map(|(_, path)| path)
             .collect();
         let ask = plan_prompt(&self.ground.tree, survey.as_ref(), &known);
@@ -79,10 +88,10 @@ impl PassRun<'_> {
         summaries: &[(String, String)],
         stop: Option<&Stop>,
         progress: &mut dyn Progress,
-    ) -> Result<(PassReport, Option<Stop>)> {
+    ) -> Result<(Synthesis, Option<Stop>)> {
         if summaries.is_empty() {
-            let brief = self.scan.brief.clone();
-            return Ok((PassReport { brief, detailed: String::new() }, None));
+            let report = PassReport { brief: self.scan.brief.clone(), detailed: String::new() };
+            return Ok((Synthesis::Mechanical(report), None));
         }
         let mut tiers = summaries.to_vec();
         let mut stopped = stop.cloned();
@@ -100,15 +109,17 @@ impl PassRun<'_> {
         let ask = synthesis_prompt(&target, &input, shape.survey.as_ref());
         let key = self.key(InvestigationPass::Synthesis, &ask);
         if let Some(known) = self.cached(SYNTHESIS, &key)? {
-            return Ok((known, None));
+            return Ok((Synthesis::OfModel(known), None));
         }
         if stopped.is_some() {
-            return Ok((mechanical(summaries), stopped.filter(|_| stop.is_none())));
+            let report = Synthesis::Mechanical(mechanical(summaries));
+            return Ok((report, stopped.filter(|_| stop.is_none())));
         }
         let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key);
         let (report, stop) = self.hand_in(&asked, ask, SYNTHESIS_TURNS, progress)?;
         let report = report.as_ref().and_then(PassReport::read);
-        Ok((report.unwrap_or_else(|| mechanical(summaries)), stop))
+        let without = || Synthesis::Mechanical(mechanical(summaries));
+        Ok((report.map_or_else(without, Synthesis::OfModel), stop))
     }
 
     /// Has each of these parts summed up; one that was not stands for itself, cut short.
@@ -127,12 +138,7 @@ impl PassRun<'_> {
                 shape.survey.as_ref(),
             );
             let key = self.key(InvestigationPass::Synthesis, &ask);
-            let place = format!("synthesis-{}", &key[..16]);
-            let asked = ShortAsk {
-                step: StepKey::synthesis_group(&key[..16]),
-                place,
-                ..ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone())
-            };
+            let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone());
             let report = match stopped {
                 Some(_) => self.cached(SYNTHESIS, &key)?,
                 None => {
@@ -246,10 +252,11 @@ struct ShortAsk {
 }
 
 impl ShortAsk {
-    /// A pass that there is one of.
     fn named(pass: InvestigationPass, kind: &'static str, key: String) -> Self {
-        let step = StepKey::named(pass.as_str());
-        Self { pass, kind, key, step, place: pass.as_str().to_owned() }
+        // A run that goes on after an edit asks another question.
+        let step = StepKey::short_pass(pass.as_str(), &key[..16]);
+        let place = format!("{}-{}", pass.as_str(), &key[..16]);
+        Self { pass, kind, key, step, place }
     }
 }
 
