@@ -320,6 +320,14 @@ fn what_was_cleared_is_asked_for_anew() {
     assert_eq!(investigate(&env, &server, &[]).1, first);
     let again = env.spore(&["investigate", "--clear-cache", "--json"]).code(0).json();
     assert_eq!(again["summaries"], 10);
+    // What was asked of a part by itself is cleared with the whole.
+    let all = [dirs, ["price", "price/tax"].map(str::to_owned).to_vec()].concat();
+    let server = model(&all, &[]);
+    let part = investigate(&env, &server, &["src"]).1;
+    assert_eq!(part, ["survey", "plan", "price/tax", "price", ".", "synthesis"]);
+    assert_eq!(investigate(&env, &server, &["src"]).1, Vec::<String>::new());
+    let _ = env.spore(&["investigate", "--clear-cache", "--json"]).code(0);
+    assert_eq!(investigate(&env, &server, &["src"]).1, part);
 }
 
 #[test]
@@ -356,6 +364,7 @@ fn a_report_is_a_page_with_its_flags_first_and_marks_what_is_stale() {
     let _ = env.spore(&["investigate", "--no-model", "-o", "report.md"]).code(0);
     let text = std::fs::read_to_string(env.repo().join("report.md")).unwrap();
     assert!(text.contains("- `docs/` (stale, 0.90): Does docs."), "{text}");
+    assert!(text.contains("Without --no-model an agent reads it."), "{text}");
     let _ = env.spore(&["investigate", "--no-model", "-o", "none/report.html"]).code(74);
 }
 
@@ -401,6 +410,9 @@ fn a_tree_with_more_to_say_than_one_session_is_told_is_summed_up_in_parts_first(
     assert!(syntheses[2].contains(" to part83: A shop in Rust."), "{}", syntheses[2]);
     assert!(syntheses.iter().all(|body| !body.contains("further down")));
     assert_eq!(answer["passes"]["brief"], "A shop in Rust.");
+    // What is known in parts is not announced again.
+    let told = run(&env, &server, &["--estimate"]).code(0).json();
+    assert_eq!(told["estimate"]["sessions"], 0, "{told:#}");
     let (_, again) = investigate(&env, &server, &[]);
     assert!(again.is_empty(), "{again:?}");
 }
@@ -676,11 +688,22 @@ fn a_planted_key_reaches_no_request_no_entry_and_no_file() {
     env.write("docs/part.rs", &format!("pub const AWS: &str = \"{aws}\";\n"));
     // It may stand in names as well.
     env.write(&format!("docs/{key}.rs"), "pub fn named() {}\n");
+    env.write(&format!("docs/{aws}/part.rs"), "pub fn named() {}\n");
+    // A line of a private key does not say what it is.
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7Vn4m1qk";
+    let pem = |words: &str| format!("-----{words} {}-----", "PRIVATE KEY");
+    env.write("docs/key.pem", &format!("{}\n{body}\n{body}\n{}\n", pem("BEGIN"), pem("END")));
+    let constant = format!("pub const PEM: &str = \"{}\n{body}\n{}\";\n", pem("BEGIN"), pem("END"));
+    env.write("src/pem.rs", &constant);
     let look = |dir: &str| {
         let file = file_of(dir);
         Turn::calls("read", json!({ "path": file }))
             .call("grep", json!({ "pattern": "KEY|AWS|Use", "path": "." }))
             .call("list", json!({ "path": dir }))
+            .call("read", json!({ "path": "docs/key.pem", "from": 2, "lines": 1 }))
+            .call("read", json!({ "path": "src/pem.rs", "from": 2 }))
+            .call("grep", json!({ "pattern": "^MII", "path": "." }))
+            .call("parse_structure", json!({ "path": "src/pem.rs" }))
             .call("parse_structure", json!({ "path": file }))
             .when(When::contains(&format!("Describe the directory {dir} of")))
             .sticky()
@@ -696,16 +719,28 @@ fn a_planted_key_reaches_no_request_no_entry_and_no_file() {
     ))
     .unwrap();
     let answer = run(&env, &server, &[]).code(0);
-    for secret in [&key, &aws] {
-        assert!(!requests(&server).contains(secret.as_str()), "a request has {}", &secret[..4]);
-        assert!(!answer.stderr.contains(secret.as_str()));
+    assert_eq!(answer.json()["passes"]["directories"]["skipped"], 1);
+    for secret in [key.as_str(), &aws, body] {
+        assert!(!requests(&server).contains(secret), "a request has {}", &secret[..4]);
+        assert!(!answer.stderr.contains(secret));
+        assert_eq!(held_anywhere(&env, secret), Vec::<String>::new());
     }
-    for secret in [&key, &aws] {
-        let held = holding(&env, secret);
-        // What counting keeps of a file whose very name is a key is told by the scan, not by a model.
-        let by_model: Vec<&str> = held.lines().filter(|path| path.contains("/passes/")).collect();
-        assert_eq!(by_model, Vec::<&str>::new());
-    }
+    // Names that are struck still tell whether something changed.
+    let again = env.spore(&["investigate", "--no-model", "--json"]).code(0).json();
+    assert_eq!((&again["entries"]["stale"], &again["entries"]["new"]), (&json!(0), &json!(0)));
+    env.write(&format!("docs/{aws}/part.rs"), "pub fn named_anew() {}\n");
+    let again = env.spore(&["investigate", "--no-model", "--json"]).code(0).json();
+    assert_eq!(again["entries"]["gone"], 0, "{again:#}");
+    assert!(again["entries"]["stale"].as_u64().unwrap() >= 4, "{again:#}");
+    assert_eq!(held_anywhere(&env, &aws), Vec::<String>::new());
+}
+
+/// The files that hold a text, but for the project's own: its state and the user's.
+fn held_anywhere(env: &TestEnv, text: &str) -> Vec<String> {
+    let found = env.command("grep", env.dir()).args(["-rla", text, "."]).output().unwrap();
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let is_state = |path: &&str| !path.starts_with("./repo/") || path.starts_with("./repo/.spore/");
+    found.lines().filter(is_state).map(str::to_owned).collect()
 }
 
 #[test]

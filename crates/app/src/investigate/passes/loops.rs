@@ -1,8 +1,8 @@
 //! The loops over directories: each after its children, so many at once, under one budget.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, PoisonError};
 
 use serde_json::{Value, json};
 use spore_agent::api::is_own_loop;
@@ -19,6 +19,7 @@ use super::pass_run::{DirectoryCounts, LoopShape, PassRun, Stop};
 use super::pass_tools::PassTools;
 use super::sessions::{PassSession, waits};
 use crate::base::error::bug;
+use crate::investigate::shared::KeptNames;
 use crate::{Progress, Result, Update};
 
 /// An entry that is less sure is looked at again where that is asked for.
@@ -75,7 +76,26 @@ impl Progress for Relay {
 impl PassRun<'_> {
     /// Returns whether any directory would be looked at, going by what is known now.
     pub(super) fn is_anything_stale(&self, shape: &LoopShape) -> bool {
-        (0..self.ground.tree.dirs.len()).rev().any(|at| self.work(at, shape).is_some())
+        self.count_stale(shape) > 0
+    }
+
+    /// How many directories would be looked at, going by what is known now. Nothing is looked at
+    /// between two questions, so it is counted once for a shape.
+    fn count_stale(&self, shape: &LoopShape) -> u64 {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, count)) = counted.filter(|(of, _)| of == shape) {
+            return count;
+        }
+        let dirs = 0..self.ground.tree.dirs.len();
+        let count = dirs.filter(|at| self.work(*at, shape).is_some()).count() as u64;
+        self.note_counted(shape, count);
+        count
+    }
+
+    /// Notes how many directories are to be looked at.
+    pub(super) fn note_counted(&self, shape: &LoopShape, count: u64) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        *counted = Some((shape.clone(), count));
     }
 
     /// What holds of the directories, by path.
@@ -91,9 +111,11 @@ impl PassRun<'_> {
 
     fn children(&self, at: usize, shape: &LoopShape) -> Vec<ChildSummary> {
         let tree = &self.ground.tree;
-        let below = tree.dirs[at].dirs.iter().map(|below| &tree.dirs[*below]);
-        below
-            .map(|dir| {
+        tree.dirs[at]
+            .dirs
+            .iter()
+            .map(|below| {
+                let dir = &tree.dirs[*below];
                 let path = named(&dir.path);
                 let is_skipped = shape.plan.tier(&path) == PlanTier::Skip;
                 let known = self.ground.summaries.of(EntryKind::Directory, &path);
@@ -109,7 +131,8 @@ impl PassRun<'_> {
         let dir = &self.ground.tree.dirs[at];
         let path = named(&dir.path);
         let tier = shape.plan.tier(&path);
-        if tier == PlanTier::Skip || dir.child_count() == 0 || dir.unreadable.is_some() {
+        let is_skipped = tier == PlanTier::Skip || self.ground.unspoken.contains(&at);
+        if is_skipped || dir.child_count() == 0 || dir.unreadable.is_some() {
             return None;
         }
         let children = self.children(at, shape);
@@ -122,7 +145,8 @@ impl PassRun<'_> {
         let is_wanted = |node: &Node| {
             let again = node.metadata["again"] == true && !is_own;
             let fresh = asked.fresh && !is_own;
-            is_open || again || fresh || (asked.refine && !is_own && is_doubtful(node))
+            let is_refined = || asked.refine && !is_own && self.is_doubtful_at(at);
+            is_open || again || fresh || is_refined()
         };
         if known.as_ref().is_some_and(|node| !is_wanted(node)) {
             return None;
@@ -130,6 +154,13 @@ impl PassRun<'_> {
         let before = known.filter(is_doubtful).map(|node| node.content);
         let turns = shape.plan.turns(&path);
         Some(LoopWork { at, path, key, tier, turns, children, before })
+    }
+
+    /// Whether what is said of a directory or of a file right in it is doubtful.
+    fn is_doubtful_at(&self, at: usize) -> bool {
+        let path = named(&self.ground.tree.dirs[at].path);
+        let dir = self.ground.summaries.of(EntryKind::Directory, &path);
+        dir.is_some_and(|node| is_doubtful(&node)) || !self.described(at, is_doubtful).is_empty()
     }
 
     /// Looks at every directory whose entry does not hold.
@@ -141,12 +172,13 @@ impl PassRun<'_> {
         let tree = &self.ground.tree;
         let tiers: Vec<(Option<usize>, PlanTier)> =
             tree.dirs.iter().map(|dir| (dir.parent, shape.plan.tier(&named(&dir.path)))).collect();
-        let mut order = LoopOrder::new(&tiers);
+        let is_refined = self.asked.asked.refine;
+        let mut order =
+            LoopOrder::doubtful_first(&tiers, |at| is_refined && self.is_doubtful_at(at));
         let mut done = LoopsDone::default();
         let jobs = self.settings.jobs.max(1);
         let (mut active, mut silent, mut failed) = (0, 0, None);
-        let total =
-            (0..tree.dirs.len()).filter(|at| self.work(*at, shape).is_some()).count() as u64;
+        let total = self.count_stale(shape);
         let told = |done: &LoopsDone| Update::Looking {
             done: done.counts.looked_at,
             total: total.max(done.counts.looked_at),
@@ -218,7 +250,8 @@ impl PassRun<'_> {
         let path = named(&dir.path);
         let known = self.ground.summaries.of(EntryKind::Directory, &path);
         let own = known.filter(|node| node.run == Some(self.run_id()));
-        if tier == PlanTier::Skip || dir.child_count() == 0 {
+        let is_skipped = tier == PlanTier::Skip || self.ground.unspoken.contains(&at);
+        if is_skipped || dir.child_count() == 0 {
             done.counts.skipped += 1;
         } else if let Some((node, report)) = own.and_then(|node| {
             let report = self.recorded(&path, node.metadata["key"].as_str()?)?;
@@ -328,9 +361,11 @@ impl PassRun<'_> {
         shape: &LoopShape,
         at: spore_model::Timestamp,
     ) -> (Arc<PassTools>, String) {
+        let names = KeptNames::new(self.investigation.around);
         let children: BTreeMap<&str, Value> = work
             .children
             .iter()
+            .filter(|child| names.path(&child.name) == child.name)
             .map(|child| (child.name.as_str(), json!(child.summary.as_deref().map(text_digest))))
             .collect();
         let left_out = declared_for_pass(InvestigationPass::Directory)
@@ -347,7 +382,11 @@ impl PassRun<'_> {
         };
         // What this very loop wrote before it was cut off it knows, where it can go on.
         let goes_on = is_own_loop(&self.settings.backend) || self.agent.capabilities().resume;
-        let described = self.described(work.at, |node| !goes_on || node.run != Some(self.run_id()));
+        let is_refined = self.asked.asked.refine;
+        let described = self.described(work.at, |node| {
+            let is_told = !goes_on || node.run != Some(self.run_id());
+            is_told && !(is_refined && is_doubtful(node))
+        });
         let prompt = directory_prompt(&DirectoryBrief {
             tree: &self.ground.tree,
             dir: &self.ground.tree.dirs[work.at],

@@ -104,10 +104,7 @@ impl PassRun<'_> {
             }
             (tiers, stopped) = self.summed_up(&parts, shape, progress)?;
         }
-        let input = SynthesisInput::of(&tiers);
-        let target = named(&self.asked.base);
-        let ask = synthesis_prompt(&target, &input, shape.survey.as_ref());
-        let key = self.key(InvestigationPass::Synthesis, &ask);
+        let (ask, key) = self.synthesis_ask(&named(&self.asked.base), &tiers, shape);
         if let Some(known) = self.cached(SYNTHESIS, &key)? {
             return Ok((Synthesis::OfModel(known), None));
         }
@@ -122,6 +119,48 @@ impl PassRun<'_> {
         Ok((report.map_or_else(without, Synthesis::OfModel), stop))
     }
 
+    /// Whether what would be said of the whole is known without a question, its parts included.
+    pub(super) fn knows_synthesis(
+        &self,
+        shape: &LoopShape,
+        summaries: &[(String, String)],
+    ) -> Result<bool> {
+        if summaries.is_empty() {
+            return Ok(true);
+        }
+        let mut tiers = summaries.to_vec();
+        loop {
+            let parts = groups(&tiers);
+            if parts.is_empty() {
+                break;
+            }
+            tiers.clear();
+            for part in &parts {
+                let (_, key) = self.synthesis_ask(&part.name, &part.summaries, shape);
+                let known: Option<Value> = self.cached(SYNTHESIS, &key)?;
+                let Some(report) = known.as_ref().and_then(PassReport::read) else {
+                    return Ok(false);
+                };
+                tiers.push(part_told(part, &report));
+            }
+        }
+        let (_, key) = self.synthesis_ask(&named(&self.asked.base), &tiers, shape);
+        Ok(self.cached::<Value>(SYNTHESIS, &key)?.is_some())
+    }
+
+    /// What a synthesis of these summaries is asked, and the key of its answer.
+    fn synthesis_ask(
+        &self,
+        name: &str,
+        summaries: &[(String, String)],
+        shape: &LoopShape,
+    ) -> (String, String) {
+        let input = SynthesisInput::of(summaries);
+        let ask = synthesis_prompt(name, &input, shape.survey.as_ref());
+        let key = self.key(InvestigationPass::Synthesis, &ask);
+        (ask, key)
+    }
+
     /// Has each of these parts summed up; one that was not stands for itself, cut short.
     fn summed_up(
         &self,
@@ -132,12 +171,7 @@ impl PassRun<'_> {
         let mut told = Vec::with_capacity(parts.len());
         let mut stopped = None;
         for part in parts {
-            let ask = synthesis_prompt(
-                &part.name,
-                &SynthesisInput::of(&part.summaries),
-                shape.survey.as_ref(),
-            );
-            let key = self.key(InvestigationPass::Synthesis, &ask);
+            let (ask, key) = self.synthesis_ask(&part.name, &part.summaries, shape);
             let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone());
             let report = match stopped {
                 Some(_) => self.cached(SYNTHESIS, &key)?,
@@ -149,7 +183,7 @@ impl PassRun<'_> {
             };
             let report: Option<PassReport> = report.as_ref().and_then(PassReport::read);
             let report = report.unwrap_or_else(|| mechanical(&part.summaries));
-            told.push((part.name.clone(), format!("{} {}", report.brief, report.detailed)));
+            told.push(part_told(part, &report));
         }
         Ok((told, stopped))
     }
@@ -238,6 +272,10 @@ impl PassRun<'_> {
         let words = json!([pass.as_str(), PROMPT_VERSION, choice, prompt, fresh, self.cleared]);
         text_digest(&words.to_string())
     }
+}
+
+fn part_told(part: &SynthesisGroup, report: &PassReport) -> (String, String) {
+    (part.name.clone(), format!("{} {}", report.brief, report.detailed))
 }
 
 /// What is asked of a short pass.
