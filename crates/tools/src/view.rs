@@ -1,7 +1,7 @@
 //! What a caller may see of the files below a root, where that is not all.
 //!
 //! A part of a file does not tell what it is part of: a line of a private key looks like any other
-//! data. So whoever hides lines is told all lines of a file in their order, also those that are not
+//! data. So a view that hides lines is told all lines of a file in their order, also those that are not
 //! asked for.
 
 use std::sync::Arc;
