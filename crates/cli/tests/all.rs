@@ -39,6 +39,7 @@ mod index;
 mod init;
 mod interruptions;
 mod investigate;
+mod investigate_endings;
 mod investigate_passes;
 mod isolation;
 mod kill_matrix;

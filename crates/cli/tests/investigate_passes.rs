@@ -13,10 +13,10 @@ use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 use crate::scenes;
 use crate::verified_run::{MODEL, scenario, variables};
 
-const API: [&str; 5] = ["investigate", "--backend", "api", "--model", MODEL];
+pub(crate) const API: [&str; 5] = ["investigate", "--backend", "api", "--model", MODEL];
 
 /// A project of directories, each with a file, by path.
-fn project(dirs: &[String]) -> TestEnv {
+pub(crate) fn project(dirs: &[String]) -> TestEnv {
     let env = scenes::env();
     for dir in dirs {
         let file = file_of(dir);
@@ -31,16 +31,16 @@ fn project(dirs: &[String]) -> TestEnv {
 }
 
 /// The one file of a directory.
-fn file_of(dir: &str) -> String {
+pub(crate) fn file_of(dir: &str) -> String {
     if dir == "." { "top.rs".to_owned() } else { format!("{dir}/part.rs") }
 }
 
-fn shop() -> Vec<String> {
+pub(crate) fn shop() -> Vec<String> {
     [".", "src", "src/price", "src/price/tax", "docs"].map(str::to_owned).to_vec()
 }
 
 /// The loop over one directory: a file, the directory, the report, in one answer.
-fn describes(dir: &str, summary: &str) -> Turn {
+pub(crate) fn describes(dir: &str, summary: &str) -> Turn {
     let file = file_of(dir);
     Turn::calls(
         "write_cache",
@@ -53,7 +53,7 @@ fn describes(dir: &str, summary: &str) -> Turn {
     .named(dir)
 }
 
-fn short_passes() -> [Turn; 3] {
+pub(crate) fn short_passes() -> [Turn; 3] {
     let survey = json!({ "description": "a shop", "approach": "read it", "confidence": 0.9,
         "relevant_tools": ["read"], "skip_tools": [], "domain_notes": "" });
     let report = json!({ "brief": "A shop in Rust.", "detailed": "It sells." });
@@ -74,7 +74,7 @@ fn short_passes() -> [Turn; 3] {
 }
 
 /// A model that describes these directories; `said` has the summaries that differ.
-fn model(dirs: &[String], said: &[(&str, &str)]) -> ModelServer {
+pub(crate) fn model(dirs: &[String], said: &[(&str, &str)]) -> ModelServer {
     let said: BTreeMap<&str, &str> = said.iter().copied().collect();
     let loops = dirs.iter().map(|dir| {
         let summary =
@@ -86,7 +86,11 @@ fn model(dirs: &[String], said: &[(&str, &str)]) -> ModelServer {
 
 /// Investigates against a model; returns the answer and which passes were asked for, in order.
 #[track_caller]
-fn investigate(env: &TestEnv, server: &ModelServer, more: &[&str]) -> (Value, Vec<String>) {
+pub(crate) fn investigate(
+    env: &TestEnv,
+    server: &ModelServer,
+    more: &[&str],
+) -> (Value, Vec<String>) {
     let before = server.requests().len();
     let answer = run(env, server, more);
     assert_eq!(answer.code, 0, "{}", answer.render());
@@ -99,7 +103,11 @@ fn investigate(env: &TestEnv, server: &ModelServer, more: &[&str]) -> (Value, Ve
     (answer.json(), names)
 }
 
-fn run(env: &TestEnv, server: &ModelServer, more: &[&str]) -> spore_testkit::ProgramOutput {
+pub(crate) fn run(
+    env: &TestEnv,
+    server: &ModelServer,
+    more: &[&str],
+) -> spore_testkit::ProgramOutput {
     let variables = variables(&server.url());
     let variables: Vec<(&str, &str)> =
         variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -113,7 +121,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 /// What is known of a place.
-fn about(env: &TestEnv, place: &str) -> Value {
+pub(crate) fn about(env: &TestEnv, place: &str) -> Value {
     env.spore(&["graph", "show", &format!("About {place}"), "--json"]).code(0).json()
 }
 
@@ -162,7 +170,11 @@ fn what_is_known_is_not_asked_again_and_an_edit_goes_as_far_as_summaries_change(
     env.write("docs/part.rs", "pub fn other() {}\n");
     let _ = env.spore(&["investigate", "--no-model"]).code(0);
     assert_eq!(about(&env, "docs")["metadata"]["stale"], true);
-    assert_eq!(about(&env, "src")["metadata"]["stale"], Value::Null);
+    assert_ne!(about(&env, "src")["metadata"]["stale"], true);
+    // As it was, what was said of it is true again, and nothing is asked for that.
+    env.write("docs/part.rs", "//! Part of docs.\n\npub fn work() -> u32 {\n    1\n}\n");
+    assert_eq!(investigate(&env, &other, &[]).1, Vec::<String>::new());
+    assert_eq!(about(&env, "docs")["metadata"]["stale"], false);
 }
 
 /// The task file carries what is said of the places it ranks, as long as they are as they were.
@@ -238,6 +250,16 @@ fn what_is_said_and_flagged_has_edges_to_its_place() {
     env.write("src/part.rs", "pub fn work() {}\n#[test]\nfn works() {}\n");
     let calm = model(&dirs, &[]);
     assert_eq!(run(&env, &calm, &[]).code(0).json()["flags"], json!([]));
+    let told = env.spore(&["context", "mend src/part.rs"]).code(0).stdout;
+    assert!(told.contains("`src/part.rs`") && !told.contains("flagged:"), "{told}");
+    // So it is where its place is gone.
+    env.write("src/part.rs", "pub fn work() {\n}\n");
+    assert_eq!(run(&env, &server, &[]).code(0).json()["flags"], answer["flags"]);
+    std::fs::remove_dir_all(env.repo().join("src")).unwrap();
+    let gone = run(&env, &calm, &[]).code(0).json();
+    assert_eq!((&gone["flags"], &gone["passes"]["flags"]), (&json!([]), &json!([])));
+    assert!(!gone["places"].to_string().contains("src/part.rs"), "{gone:#}");
+    assert_eq!(about(&env, "src")["metadata"]["stale"], true);
 }
 
 #[test]
@@ -298,6 +320,14 @@ fn what_was_cleared_is_asked_for_anew() {
     assert_eq!(investigate(&env, &server, &[]).1, first);
     let again = env.spore(&["investigate", "--clear-cache", "--json"]).code(0).json();
     assert_eq!(again["summaries"], 10);
+    // What was asked of a part by itself is cleared with the whole.
+    let all = [dirs, ["price", "price/tax"].map(str::to_owned).to_vec()].concat();
+    let server = model(&all, &[]);
+    let part = investigate(&env, &server, &["src"]).1;
+    assert_eq!(part, ["survey", "plan", "price/tax", "price", ".", "synthesis"]);
+    assert_eq!(investigate(&env, &server, &["src"]).1, Vec::<String>::new());
+    let _ = env.spore(&["investigate", "--clear-cache", "--json"]).code(0);
+    assert_eq!(investigate(&env, &server, &["src"]).1, part);
 }
 
 #[test]
@@ -334,6 +364,7 @@ fn a_report_is_a_page_with_its_flags_first_and_marks_what_is_stale() {
     let _ = env.spore(&["investigate", "--no-model", "-o", "report.md"]).code(0);
     let text = std::fs::read_to_string(env.repo().join("report.md")).unwrap();
     assert!(text.contains("- `docs/` (stale, 0.90): Does docs."), "{text}");
+    assert!(text.contains("Without --no-model an agent reads it."), "{text}");
     let _ = env.spore(&["investigate", "--no-model", "-o", "none/report.html"]).code(74);
 }
 
@@ -379,6 +410,9 @@ fn a_tree_with_more_to_say_than_one_session_is_told_is_summed_up_in_parts_first(
     assert!(syntheses[2].contains(" to part83: A shop in Rust."), "{}", syntheses[2]);
     assert!(syntheses.iter().all(|body| !body.contains("further down")));
     assert_eq!(answer["passes"]["brief"], "A shop in Rust.");
+    // What is known in parts is not announced again.
+    let told = run(&env, &server, &["--estimate"]).code(0).json();
+    assert_eq!(told["estimate"]["sessions"], 0, "{told:#}");
     let (_, again) = investigate(&env, &server, &[]);
     assert!(again.is_empty(), "{again:?}");
 }
@@ -584,7 +618,7 @@ fn nothing_outside_is_read_while_names_are_exchanged_for_links() {
         }
         turn = turn.call("grep", json!({ "pattern": "WORD|HOME", "path": "." }));
     }
-    let over = When { tool_result_contains: Some("no match".to_owned()), ..When::default() };
+    let over = When { tool_result_contains: Some("nothing matches".to_owned()), ..When::default() };
     let report = json!({ "summary": "Tried.", "completeness": 0.1 });
     let server = ModelServer::start(scenario(
         short_passes().into_iter().chain([
@@ -633,7 +667,7 @@ fn nothing_outside_is_read_while_names_are_exchanged_for_links() {
     println!("{swaps} exchanges while a model read");
 }
 
-fn requests(server: &ModelServer) -> String {
+pub(crate) fn requests(server: &ModelServer) -> String {
     server.requests().iter().map(|asked| asked.body.to_string()).collect()
 }
 
@@ -654,11 +688,22 @@ fn a_planted_key_reaches_no_request_no_entry_and_no_file() {
     env.write("docs/part.rs", &format!("pub const AWS: &str = \"{aws}\";\n"));
     // It may stand in names as well.
     env.write(&format!("docs/{key}.rs"), "pub fn named() {}\n");
+    env.write(&format!("docs/{aws}/part.rs"), "pub fn named() {}\n");
+    // A line of a private key does not say what it is.
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7Vn4m1qk";
+    let pem = |words: &str| format!("-----{words} {}-----", "PRIVATE KEY");
+    env.write("docs/key.pem", &format!("{}\n{body}\n{body}\n{}\n", pem("BEGIN"), pem("END")));
+    let constant = format!("pub const PEM: &str = \"{}\n{body}\n{}\";\n", pem("BEGIN"), pem("END"));
+    env.write("src/pem.rs", &constant);
     let look = |dir: &str| {
         let file = file_of(dir);
         Turn::calls("read", json!({ "path": file }))
             .call("grep", json!({ "pattern": "KEY|AWS|Use", "path": "." }))
             .call("list", json!({ "path": dir }))
+            .call("read", json!({ "path": "docs/key.pem", "from": 2, "lines": 1 }))
+            .call("read", json!({ "path": "src/pem.rs", "from": 2 }))
+            .call("grep", json!({ "pattern": "^MII", "path": "." }))
+            .call("parse_structure", json!({ "path": "src/pem.rs" }))
             .call("parse_structure", json!({ "path": file }))
             .when(When::contains(&format!("Describe the directory {dir} of")))
             .sticky()
@@ -674,16 +719,28 @@ fn a_planted_key_reaches_no_request_no_entry_and_no_file() {
     ))
     .unwrap();
     let answer = run(&env, &server, &[]).code(0);
-    for secret in [&key, &aws] {
-        assert!(!requests(&server).contains(secret.as_str()), "a request has {}", &secret[..4]);
-        assert!(!answer.stderr.contains(secret.as_str()));
+    assert_eq!(answer.json()["passes"]["directories"]["skipped"], 1);
+    for secret in [key.as_str(), &aws, body] {
+        assert!(!requests(&server).contains(secret), "a request has {}", &secret[..4]);
+        assert!(!answer.stderr.contains(secret));
+        assert_eq!(held_anywhere(&env, secret), Vec::<String>::new());
     }
-    for secret in [&key, &aws] {
-        let held = holding(&env, secret);
-        // What counting keeps of a file whose very name is a key is told by the scan, not by a model.
-        let by_model: Vec<&str> = held.lines().filter(|path| path.contains("/passes/")).collect();
-        assert_eq!(by_model, Vec::<&str>::new());
-    }
+    // Names that are struck still tell whether something changed.
+    let again = env.spore(&["investigate", "--no-model", "--json"]).code(0).json();
+    assert_eq!((&again["entries"]["stale"], &again["entries"]["new"]), (&json!(0), &json!(0)));
+    env.write(&format!("docs/{aws}/part.rs"), "pub fn named_anew() {}\n");
+    let again = env.spore(&["investigate", "--no-model", "--json"]).code(0).json();
+    assert_eq!(again["entries"]["gone"], 0, "{again:#}");
+    assert!(again["entries"]["stale"].as_u64().unwrap() >= 4, "{again:#}");
+    assert_eq!(held_anywhere(&env, &aws), Vec::<String>::new());
+}
+
+/// The files that hold a text, but for the project's own: its state and the user's.
+fn held_anywhere(env: &TestEnv, text: &str) -> Vec<String> {
+    let found = env.command("grep", env.dir()).args(["-rla", text, "."]).output().unwrap();
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    let is_state = |path: &&str| !path.starts_with("./repo/") || path.starts_with("./repo/.spore/");
+    found.lines().filter(is_state).map(str::to_owned).collect()
 }
 
 #[test]

@@ -141,14 +141,15 @@ impl StepKey {
         Self::of(format!("correction/{event}"))
     }
 
-    /// What a model's pass says about one directory, by a digest of its path.
+    /// What a model's pass says about one directory, by a digest of its path and of what it holds.
     pub fn directory(digest: &str) -> Self {
         Self::of(format!("directory/{digest}"))
     }
 
-    /// What a model's pass says about a part of a tree that is too large for one, by a digest of it.
-    pub fn synthesis_group(digest: &str) -> Self {
-        Self::of(format!("synthesis/{digest}"))
+    /// What a model's pass says about a whole tree, or a large part of one, by a digest of what it was
+    /// asked.
+    pub fn short_pass(word: &'static str, digest: &str) -> Self {
+        Self::of(format!("{word}/{digest}"))
     }
 
     /// One of several of the same kind, such as a batch of cases that a judge is asked about.

@@ -18,6 +18,7 @@
 //! what was committed before.
 
 pub mod credentials;
+mod key_lines;
 mod known;
 mod scrubber;
 mod shapes;
@@ -27,6 +28,7 @@ mod tests;
 use std::collections::HashSet;
 use std::ops::Range;
 
+pub use key_lines::KeyLines;
 pub use known::{KnownSecrets, KnownValue, SHORTEST_VALUE};
 pub use scrubber::Scrubber;
 use shapes::Shapes;
@@ -67,22 +69,28 @@ const MOST_FINDINGS: usize = 50;
 
 /// Returns `text` with everything that looks like a secret taken out, line by line: for what is
 /// written down about a change that has one.
+///
+/// The text must hold a private key's first line to have the others struck. Who shows a part of a
+/// file follows the file from its beginning with [`KeyLines`].
 pub fn strike_out(text: &str) -> String {
     let shapes = Shapes::get();
     let mut struck = String::with_capacity(text.len());
-    let mut in_key = false;
+    let mut keys = KeyLines::default();
     for line in text.split_inclusive('\n') {
-        let end = shapes::ends_private_key(line);
-        if in_key && !end {
-            in_key = !line.trim_matches(['+', '-', ' ', '\n']).is_empty();
+        if keys.is_inside(line) {
             let sign = line.chars().next().filter(|sign| ['+', '-', ' '].contains(sign));
             struck.extend(sign);
             struck.push_str("[secret]\n");
             continue;
         }
-        in_key = !end && shapes::begins_private_key(line.as_bytes());
         let mut at = 0;
-        for (rule, span) in hits(shapes, "", line.as_bytes()) {
+        let mut hits = hits(shapes, "", line.as_bytes());
+        for key in shapes::keys_of_one_line(line.as_bytes()) {
+            hits.retain(|(_, span)| span.end <= key.start || span.start >= key.end);
+            hits.push((shapes::PRIVATE_KEY, key));
+            hits.sort_by_key(|(_, span)| span.start);
+        }
+        for (rule, span) in hits {
             if span.start >= at
                 && line.is_char_boundary(span.start)
                 && line.is_char_boundary(span.end)

@@ -373,6 +373,7 @@ fn wordiness(value: &[u8]) -> f64 {
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const KEY: &[u8] = b"PRIVATE KEY";
+const END: &[u8] = b"-----END ";
 
 /// Returns what follows the line that a private key begins with; nothing if it is none.
 pub(crate) fn after_begin(line: &[u8]) -> &[u8] {
@@ -389,6 +390,22 @@ pub(crate) fn after_begin(line: &[u8]) -> &[u8] {
 
 pub(crate) fn begins_private_key(line: &[u8]) -> bool {
     !after_begin(line).is_empty()
+}
+
+/// Returns where keys stand right in the line that they begin with: keys in strings of one line.
+pub(crate) fn keys_of_one_line(line: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(after) = line.get(from..).map(after_begin).filter(|after| !after.is_empty()) {
+        let start = line.len() - after.len();
+        let end = after.windows(END.len()).position(|window| window == END);
+        let end = end.map_or(line.trim_ascii_end().len(), |at| start + at);
+        if line.get(start..end).is_some_and(is_key_material) {
+            found.push(start..end);
+        }
+        from = start;
+    }
+    found
 }
 
 pub(crate) fn ends_private_key(line: &str) -> bool {

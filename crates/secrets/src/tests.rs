@@ -134,6 +134,39 @@ fn a_private_key_needs_more_than_its_first_line() {
 }
 
 #[test]
+fn a_private_key_in_one_line_is_struck() {
+    let begin = format!("-----BEGIN {}-----", "PRIVATE KEY");
+    let end = format!("-----END {}-----", "PRIVATE KEY");
+    let body = format!("{RANDOM}{}", &RANDOM[..24]);
+    for line in [
+        format!("\"private_key\": \"{begin}\\n{body}\\n{body}\\n{end}\\n\","),
+        format!("KEY='{begin}\\n{body}\\n{body}"),
+        format!("{begin}\\n{}\\n{end} {begin}\\n{body}\\n{end}", "short"),
+        format!("{{\"text\":\"1\\t{begin}\\n2\\t{body}\\n3\\t{end}\"}}"),
+    ] {
+        let struck = strike_out(&line);
+        assert!(!struck.contains(&body[..20]), "{struck}");
+        assert!(struck.contains("[a private key]"), "{struck}");
+    }
+    // Programs that read keys name their first and last lines.
+    let code = format!("if line == {begin:?} {{");
+    assert_eq!(strike_out(&code), code);
+}
+
+#[test]
+fn what_follows_a_key_and_what_it_is_encrypted_with_is_told_apart_from_the_key() {
+    let begin = format!("-----BEGIN {}PRIVATE KEY-----", "RSA ");
+    let body = format!("{RANDOM}{}", &RANDOM[..24]);
+    let text =
+        format!("{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n{body}\n\nafter\n");
+    let struck = strike_out(&text);
+    assert!(!struck.contains(&body[..20]) && struck.ends_with("[secret]\nafter\n"), "{struck}");
+    // As a file is shown, with a number before each line.
+    let shown = format!("1\tlet key = \"{begin}\";\n2\t\n3\tfn after() {{}}\n");
+    assert!(strike_out(&shown).ends_with("3\tfn after() {}\n"));
+}
+
+#[test]
 fn what_was_there_before_and_what_a_person_allowed_is_no_news() {
     let (_, key) = keys().swap_remove(1);
     let mut moved = file("new/place.rs", &[&key]);

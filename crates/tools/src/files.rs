@@ -10,6 +10,7 @@ use nix::sys::stat::SFlag;
 use serde_json::{Value, json};
 
 use crate::root::{kind, look_at, open_child_dir};
+use crate::view::CallView;
 use crate::{ModelTool, Reach, Root, RootError, ToolAnswer};
 
 /// Bytes of one answer, and of one line in it.
@@ -28,8 +29,9 @@ const SNIFF_BYTES: usize = 8 << 10;
 const LIST_ENTRIES: usize = 1000;
 const LIST_DEPTH: u64 = 8;
 
-pub(crate) fn tools(root: &Arc<Root>) -> Vec<ModelTool> {
+pub(crate) fn tools(root: &Arc<Root>, view: &CallView) -> Vec<ModelTool> {
     let (for_read, for_list) = (Arc::clone(root), Arc::clone(root));
+    let view = view.clone();
     let read = ModelTool::new(
         "read",
         "Reads a text file. The answer has one line of the file per line, each after its number \
@@ -45,7 +47,7 @@ pub(crate) fn tools(root: &Arc<Root>) -> Vec<ModelTool> {
             "required": ["path"],
             "additionalProperties": false,
         }),
-        move |arguments, _| answer(read(&for_read, arguments)),
+        move |arguments, _| answer(read(&for_read, &view, arguments)),
     );
     let list = ModelTool::new(
         "list",
@@ -74,11 +76,14 @@ pub(crate) fn word<'a>(arguments: &'a Value, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn read(root: &Root, arguments: &Value) -> Result<String, RootError> {
+fn read(root: &Root, view: &CallView, arguments: &Value) -> Result<String, RootError> {
     let path = word(arguments, "path");
     let from = arguments.get("from").and_then(Value::as_u64).unwrap_or(1).max(1);
     let wanted = arguments.get("lines").and_then(Value::as_u64).unwrap_or(READ_LINES);
     let (file, size, shown) = root.open_file(path)?;
+    if !view.is_there(&shown) {
+        return Err(RootError::NotFound { path: path.to_owned() });
+    }
     let failed = |source| RootError::Io { path: path.to_owned(), source };
     let mut reader = BufReader::with_capacity(SNIFF_BYTES, file.take(SCAN_BYTES));
     if reader.fill_buf().map_err(failed)?.contains(&0) {
@@ -88,8 +93,10 @@ fn read(root: &Root, arguments: &Value) -> Result<String, RootError> {
     let mut text = String::new();
     let mut number = 0;
     let mut is_more = false;
+    let mut lines = view.lines();
     while let Some(line) = next_line(&mut reader).map_err(failed)? {
         number += 1;
+        let line = lines.next(line);
         if number < from {
             continue;
         }
@@ -97,7 +104,7 @@ fn read(root: &Root, arguments: &Value) -> Result<String, RootError> {
             is_more = true;
             break;
         }
-        text.push_str(&format!("{number}\t{line}\n"));
+        text.push_str(&format!("{number}\t{}\n", lines.shown(line)));
     }
     let shown_to = if is_more { number - 1 } else { number };
     if text.is_empty() {

@@ -15,6 +15,7 @@ use spore_plain::cut;
 
 use crate::files::{names, next_line, word};
 use crate::root::{kind, look_at, open_child_dir, open_regular};
+use crate::view::CallView;
 use crate::{ModelTool, Reach, Root, ToolAnswer, ToolCaller};
 
 const MATCHES: usize = 200;
@@ -30,7 +31,7 @@ const PATTERN_BYTES: usize = 1 << 20;
 /// What builds leave behind; searched only where the path points into it.
 const SKIPPED: [&str; 3] = ["target", "node_modules", ".spore"];
 
-pub(crate) fn tool(root: &Arc<Root>) -> ModelTool {
+pub(crate) fn tool(root: &Arc<Root>, view: CallView) -> ModelTool {
     let root = Arc::clone(root);
     ModelTool::new(
         "grep",
@@ -48,13 +49,14 @@ pub(crate) fn tool(root: &Arc<Root>) -> ModelTool {
             "required": ["pattern"],
             "additionalProperties": false,
         }),
-        move |arguments, caller| grep(&root, arguments, caller),
+        move |arguments, caller| grep(&root, &view, arguments, caller),
     )
 }
 
 struct GrepSearch<'a> {
     pattern: Regex,
     caller: &'a dyn ToolCaller,
+    view: &'a CallView,
     found: Vec<String>,
     bytes_left: u64,
     until: Instant,
@@ -62,7 +64,12 @@ struct GrepSearch<'a> {
     stopped: Option<&'static str>,
 }
 
-fn grep(root: &Root, arguments: &Value, caller: &mut dyn ToolCaller) -> ToolAnswer {
+fn grep(
+    root: &Root,
+    view: &CallView,
+    arguments: &Value,
+    caller: &mut dyn ToolCaller,
+) -> ToolAnswer {
     let built = RegexBuilder::new(word(arguments, "pattern"))
         .case_insensitive(arguments.get("ignore_case").and_then(Value::as_bool).unwrap_or(false))
         .size_limit(PATTERN_BYTES)
@@ -74,6 +81,7 @@ fn grep(root: &Root, arguments: &Value, caller: &mut dyn ToolCaller) -> ToolAnsw
     let mut search = GrepSearch {
         pattern,
         caller,
+        view,
         found: Vec::new(),
         bytes_left: ALL_BYTES,
         until: SystemClock.monotonic() + TIME,
@@ -103,7 +111,7 @@ impl GrepSearch<'_> {
             let Ok(stat) = look_at(&dir, &name) else { continue };
             let shown = format!("{above}{}", name.to_string_lossy());
             match kind(&stat) {
-                SFlag::S_IFDIR if depth > 0 && !is_skipped(&name) => {
+                SFlag::S_IFDIR if depth > 0 && self.is_searched(&name, &shown) => {
                     if let Ok(child) = open_child_dir(&dir, &name) {
                         self.directory(child, &format!("{shown}/"), depth - 1);
                     }
@@ -125,17 +133,32 @@ impl GrepSearch<'_> {
         if reader.fill_buf().is_ok_and(|start| start.contains(&0)) {
             return;
         }
+        if !self.view.is_there(shown) {
+            return;
+        }
         let mut number = 0_u64;
+        let mut lines = self.view.lines();
         while let Ok(Some(line)) = next_line(&mut reader) {
             number += 1;
             self.bytes_left = self.bytes_left.saturating_sub(line.len() as u64 + 1);
+            let line = lines.next(line);
             if self.pattern.is_match(&line) {
-                self.found.push(format!("{shown}:{number}: {}", cut(line.trim(), MATCH_BYTES)));
+                // What is not shown is not found either: else a pattern could ask for it bit by bit.
+                let line = lines.shown(line);
+                if self.view.is_whole() || self.pattern.is_match(&line) {
+                    let line = cut(line.trim(), MATCH_BYTES);
+                    self.found.push(format!("{shown}:{number}: {line}"));
+                }
             }
             if self.found.len() >= MATCHES || number.is_multiple_of(1024) && self.is_over() {
                 return;
             }
         }
+    }
+
+    /// Who sees a part of the files sees all of that part, whatever it is called.
+    fn is_searched(&self, name: &OsStr, shown: &str) -> bool {
+        if self.view.is_whole() { !is_skipped(name) } else { self.view.is_there(shown) }
     }
 
     fn is_over(&mut self) -> bool {

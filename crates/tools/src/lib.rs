@@ -29,6 +29,7 @@ mod root;
 mod run;
 mod schema;
 mod text;
+mod view;
 pub mod written;
 
 pub use declared::Declared;
@@ -39,3 +40,4 @@ pub use root::{Root, RootError};
 pub use run::{CommandRunner, Commands};
 pub use schema::{SchemaError, check_schema, misfit};
 pub use text::both_ends;
+pub use view::{FileView, LineView};

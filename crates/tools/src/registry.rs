@@ -6,6 +6,7 @@ use serde_json::Value;
 use spore_effects::session::ProcessIdentity;
 use spore_model::{ToolGroup, ToolGroups};
 
+use crate::view::{CallView, FileView};
 use crate::{CommandRunner, Root, SchemaError, change, files, graph, grep, run, schema, written};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -138,10 +139,19 @@ impl Registry {
     /// The tools that every checkout has: read, list, grep, edit, write, delete, and run
     /// where commands may be run.
     pub fn of_checkout(root: &Arc<Root>, runner: Option<CommandRunner>) -> Self {
-        let mut tools = files::tools(root);
-        tools.push(grep::tool(root));
+        let mut tools = files::tools(root, &CallView::default());
+        tools.push(grep::tool(root, CallView::default()));
         tools.extend(change::tools(root));
         tools.extend(runner.and_then(run::tool));
+        Self { tools }
+    }
+
+    /// The tools that read files, for a caller that may not see all of them: read and grep.
+    pub fn of_view(root: &Arc<Root>, view: Arc<dyn FileView>) -> Self {
+        let view = CallView(Some(view));
+        let mut tools = files::tools(root, &view);
+        tools.retain(|tool| tool.name == "read");
+        tools.push(grep::tool(root, view));
         Self { tools }
     }
 

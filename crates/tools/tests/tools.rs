@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use spore_effects::session::{Grace, ProcessIdentity, Shim, find_by_token};
 use spore_model::SessionToken;
 use spore_tools::{
-    BoxError, CommandRunner, Commands, ModelTool, Registry, Root, ToolAnswer, ToolCaller,
-    check_schema,
+    BoxError, CommandRunner, Commands, FileView, LineView, ModelTool, Registry, Root, ToolAnswer,
+    ToolCaller, check_schema,
 };
 
 /// A caller that lets everything go, until it is told to cancel.
@@ -134,6 +134,67 @@ fn a_file_is_read_with_its_lines_numbered() {
         "src/lib.rs, lines 2 to 2\n2\ttwo\n[more follows: from=3]\n",
     );
     bench.check("read", &json!({ "path": "src/lib.rs", "from": 9 }), "src/lib.rs has only 3 lines");
+}
+
+/// Sees the files of `src`, and of their lines none after `key` and no `word`.
+struct PartOfFiles;
+
+struct PartOfLines(bool);
+
+impl FileView for PartOfFiles {
+    fn is_there(&self, path: &str) -> bool {
+        path.starts_with("src") || path == "."
+    }
+
+    fn lines(&self) -> Box<dyn LineView + '_> {
+        Box::new(PartOfLines(false))
+    }
+}
+
+impl LineView for PartOfLines {
+    fn is_hidden(&mut self, line: &str) -> bool {
+        let is_hidden = self.0;
+        self.0 |= line == "key";
+        is_hidden
+    }
+
+    fn shown(&self, line: &str) -> String {
+        line.replace("word", "…")
+    }
+}
+
+#[test]
+fn who_may_not_see_all_sees_the_same_of_a_part_as_of_the_whole() {
+    let bench = Bench::new("views");
+    let root = bench.root();
+    write(&root, "src/a.pem", "a word\nkey\nMII1\nMII2\n");
+    write(&root, "src/target/b.rs", "MII of b\n");
+    (0..300).for_each(|number| write(&root, &format!("other/{number}.rs"), "MII\n"));
+    symlink("other/1.rs", root.join("src/link.rs")).unwrap();
+    let registry = Registry::of_view(&Arc::new(Root::open(&root).unwrap()), Arc::new(PartOfFiles));
+    let call = |tool: &str, arguments: Value| {
+        registry.call(tool, &arguments, &mut Patient::default()).text
+    };
+    assert_eq!(
+        call("read", json!({ "path": "src/a.pem", "from": 3 })),
+        "src/a.pem, lines 3 to 4\n3\t[secret]\n4\t[secret]\n"
+    );
+    assert!(call("read", json!({ "path": "src/a.pem" })).contains("1\ta …\n2\tkey\n3\t[secret]"));
+    assert!(call("read", json!({ "path": "src/link.rs" })).contains("does not exist"));
+    assert!(call("read", json!({ "path": "other/1.rs" })).contains("does not exist"));
+    // Matches in what is not there take no room from those in what is.
+    assert_eq!(call("grep", json!({ "pattern": "MII" })), "src/target/b.rs:1: MII of b\n");
+    assert_eq!(
+        call("grep", json!({ "pattern": "^MII", "path": "src/a.pem" })),
+        "nothing matches\n"
+    );
+    assert_eq!(call("grep", json!({ "pattern": "wo.d" })), "nothing matches\n");
+    write(&root, "src/many.rs", "many\n".repeat(300));
+    assert!(
+        call("grep", json!({ "pattern": "many" }))
+            .ends_with("[there may be more; make the pattern narrower]\n")
+    );
+    assert_eq!(registry.tools().len(), 2);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! of the dearer kind, or whose model is not known, the cost is estimated and marked so. Of a
 //! count that cannot be true nothing is known but that the session was not free.
 
+use spore_agent::api::LocalPreset;
 use spore_agent::{CallsCounted, Price, PriceList, SessionReport};
 use spore_config::Config;
 use spore_model::{Cost, Outcome, Usage, Usd};
@@ -90,7 +91,16 @@ pub(crate) fn cost_of(
 }
 
 /// What a session that goes on has cost so far; no more than an estimate.
-pub(crate) fn cost_so_far(config: &Config, model: Option<&str>, usage: Usage) -> Cost {
+pub(crate) fn cost_so_far(
+    config: &Config,
+    backend: &str,
+    model: Option<&str>,
+    usage: Usage,
+) -> Cost {
+    // A model of this machine costs nothing, whatever it is called.
+    if LocalPreset::named(backend).is_some() {
+        return Cost::exact(Usd::ZERO);
+    }
     let price = model.and_then(|model| prices(config).ok()?.of(model));
     let usage = usage.with_impossible_as(WINDOW);
     Cost::estimated(price.map_or_else(|| fallback(config, usage), |price| price.of(usage)))
@@ -108,6 +118,14 @@ mod tests {
     use spore_config::{SettingsLayer, SettingsOrigin};
 
     use super::*;
+
+    #[test]
+    fn a_model_of_this_machine_costs_nothing_also_while_it_is_at_work() {
+        let config = config("");
+        let usage = Usage { input_tokens: 1_000, output_tokens: 1_000, ..Usage::default() };
+        assert_eq!(cost_so_far(&config, "ollama", None, usage), Cost::exact(Usd::ZERO));
+        assert!(cost_so_far(&config, "api", None, usage).usd > Usd::ZERO);
+    }
 
     fn config(text: &str) -> Config {
         let layer =

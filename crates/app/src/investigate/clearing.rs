@@ -10,7 +10,7 @@ use spore_store::{Journal, Knowledge, NodeQuery};
 
 use super::base_scan;
 use super::passes::{BRIEF, below};
-use super::shared::{CLEARED, named, place_of, times_cleared};
+use super::shared::{CLEARED, named, own_times_cleared, place_of};
 use crate::knowledge::places::{FLAG, summary_kind};
 use crate::{Result, Surroundings, Workspace};
 
@@ -56,7 +56,7 @@ pub fn clear_investigation(around: &Surroundings, dir: &std::path::Path) -> Resu
         briefs: clear(BRIEF, "path")?,
     };
     let journal = workspace.journal(&config)?;
-    let times = times_cleared(&journal, &base)? + 1;
+    let times = own_times_cleared(&journal, &base)? + 1;
     journal.cache(CLEARED, &base, &json!(times), now)?;
     Ok(cleared)
 }

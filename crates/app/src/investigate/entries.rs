@@ -11,7 +11,7 @@ use spore_investigate::{
 use spore_model::{Fault, Node, NodeClass, NodeId, Timestamp};
 use spore_store::{Journal, Knowledge, NodeQuery};
 
-use super::shared::{InvestigationRun, InvestigationSettings, named};
+use super::shared::{InvestigationRun, InvestigationSettings, KeptNames, named};
 use crate::base::error::bug;
 use crate::knowledge::places::place_node;
 use crate::{Error, Result};
@@ -58,7 +58,10 @@ impl Keeping<'_> {
         let scope = self.settings.asked.scan.scope().word();
         let known = self.known(&knowledge, &scope)?;
         let counting = Counting::new(self.tree, &self.settings.base, scope, self.at);
-        let standing = EntryStaleness::of(&known.hashes, &counting.hashes());
+        let names = KeptNames::new(self.investigation.around);
+        let hashes = counting.hashes().into_iter();
+        let hashes = hashes.map(|((kind, path), hash)| ((kind, names.path(&path)), hash)).collect();
+        let standing = EntryStaleness::of(&known.hashes, &hashes);
         let wanted: HashSet<&str> = standing
             .stale
             .iter()
@@ -66,8 +69,9 @@ impl Keeping<'_> {
             .filter(|(kind, _)| *kind == EntryKind::Directory)
             .map(|(_, path)| path.as_str())
             .collect();
-        let entries = counting.entries(|path| wanted.contains(path));
-        let nodes: Result<Vec<Node>> = entries.into_iter().map(|entry| self.node(entry)).collect();
+        let entries = counting.entries(|path| wanted.contains(names.path(path).as_str()));
+        let nodes: Result<Vec<Node>> =
+            entries.into_iter().map(|entry| self.node(kept_entry(entry, &names))).collect();
         let mut nodes = nodes?;
         nodes.sort_unstable_by(|a, b| a.title.cmp(&b.title));
         let places = places(&standing, &known.nodes, &nodes);
@@ -154,6 +158,14 @@ impl Keeping<'_> {
             ..Node::new(id, NodeClass::Meta, KIND, entry.path, self.at)
         })
     }
+}
+
+/// An entry with the names of its places as they are kept.
+fn kept_entry(CountedEntry { mut entry, files }: CountedEntry, names: &KeptNames) -> CountedEntry {
+    entry.path = names.path(&entry.path);
+    entry.relative_path = names.path(&entry.relative_path);
+    let files = files.into_iter().map(|(name, hash)| (names.path(&name), hash)).collect();
+    CountedEntry { entry, files }
 }
 
 /// Who takes whose place: a new entry that of the stale one; for a directory that is gone, the

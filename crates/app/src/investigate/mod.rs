@@ -53,7 +53,8 @@ pub use passes::{DirectoryCounts, PassesReport};
 use passes::{PassRun, Stop, mark_stale};
 pub use shared::{InvestigateAsked, RaisedFlag};
 use shared::{
-    InvestigationRun, InvestigationSettings, ReaderSettings, TargetPlace, named, place_of,
+    InvestigationRun, InvestigationSettings, KeptNames, ReaderSettings, TargetPlace, named,
+    place_of,
 };
 pub use told::PlaceAnswer;
 use told::ToldOfPlaces;
@@ -242,7 +243,7 @@ pub(crate) fn go_on(
         Some(target) => base_scan::target(around, target)?,
         None => base_scan::target(around, &workspace.root().join(&settings.base))?,
     };
-    investigation.work(&settings, &target, true, &Silent, progress)?;
+    investigation.work(&settings, &target, (None, true), &Silent, progress)?;
     report::report(workspace, &investigation.journal, run.id)
 }
 
@@ -252,8 +253,7 @@ struct WorkDone {
     kept: Kept,
     passes: Option<PassesReport>,
     told: ToldOfPlaces,
-    /// The person wanted nothing to be asked after all.
-    is_declined: bool,
+    notes: Vec<String>,
 }
 
 impl InvestigationRun<'_> {
@@ -285,9 +285,8 @@ impl InvestigationRun<'_> {
         let payload = json!({ "target": base, "scope": settings.asked.scan.scope() });
         let event = self.event("run.started", payload);
         self.journal.create_run(&run, &[event])?;
-        let done = self.work(settings, target, false, reporter, progress)?;
+        let done = self.work(settings, target, (note, false), reporter, progress)?;
         let run = report::report(self.workspace, &self.journal, self.run)?;
-        let declined = done.is_declined.then(|| "Nothing was asked, and nothing spent.".to_owned());
         Ok(Investigated {
             run: Some(run),
             entries: Some(done.kept),
@@ -295,7 +294,7 @@ impl InvestigationRun<'_> {
             flags: done.told.flags,
             places: done.told.places,
             document: done.told.document,
-            notes: note.into_iter().chain(declined).collect(),
+            notes: done.notes,
             ..Investigated::of(done.scan)
         })
     }
@@ -321,12 +320,13 @@ impl InvestigationRun<'_> {
         Ok(Investigated { estimate, notes, ..Investigated::of(scan) })
     }
 
-    /// Looks, then does what is not on record as done.
+    /// Looks, then does what is not on record as done. The note is for the reader of the answer and of
+    /// the document; a person who agreed before is not asked again.
     fn work(
         &self,
         settings: &InvestigationSettings,
         target: &Path,
-        is_agreed: bool,
+        (note, is_agreed): (Option<String>, bool),
         reporter: &dyn Reporter,
         progress: &mut dyn Progress,
     ) -> Result<WorkDone> {
@@ -349,14 +349,14 @@ impl InvestigationRun<'_> {
             self.write_artefacts(settings, &scan, &tree, &kept, at)?;
             Ok(json!({ "hash": scan.hash }))
         })?;
-        let mut is_declined = false;
+        let mut notes: Vec<String> = note.into_iter().collect();
         let passes = match &settings.passes {
             Some(passes) => {
                 let opened = PassRun::open(self, settings, passes, &scan, &tree, target)?;
                 // A person sees what will be asked, and what it costs at most, before it is paid.
                 let estimate = if is_agreed { None } else { Some(opened.estimate()?) };
                 let asks = estimate.filter(|estimate| !estimate.is_nothing());
-                is_declined = asks.is_some_and(|estimate| !progress.consents(&estimate));
+                let is_declined = asks.is_some_and(|estimate| !progress.consents(&estimate));
                 if is_declined && self.around.interrupt.is_raised() {
                     drop(opened);
                     return Err(
@@ -364,7 +364,10 @@ impl InvestigationRun<'_> {
                     );
                 }
                 let ended = match is_declined {
-                    true => None,
+                    true => {
+                        notes.push("Nothing was asked, and nothing spent.".to_owned());
+                        None
+                    }
                     false => Some(opened.run(self.around.clock.now(), progress)?),
                 };
                 drop(opened);
@@ -373,9 +376,9 @@ impl InvestigationRun<'_> {
                     Some((told, Some(Stop { why, park: Some(park), outcome }))) => {
                         self.park(park, outcome, &why)?;
                         let of_places =
-                            told::told(self, settings, (&tree, &scan), Some(&told), &[])?;
+                            told::told(self, settings, (&tree, &scan), Some(&told), &notes)?;
                         let passes = Some(told);
-                        return Ok(WorkDone { scan, kept, passes, told: of_places, is_declined });
+                        return Ok(WorkDone { scan, kept, passes, told: of_places, notes });
                     }
                     ended => ended.map(|(told, _)| told),
                 }
@@ -390,8 +393,8 @@ impl InvestigationRun<'_> {
             self.conclude(&scan, &kept, passes.as_ref(), at, entry)?;
             Ok(json!({}))
         })?;
-        let told = told::told(self, settings, (&tree, &scan), passes.as_ref(), &[])?;
-        Ok(WorkDone { scan, kept, passes, told, is_declined })
+        let told = told::told(self, settings, (&tree, &scan), passes.as_ref(), &notes)?;
+        Ok(WorkDone { scan, kept, passes, told, notes })
     }
 
     /// Lets the run wait; `spore resume` goes on with it.
@@ -483,6 +486,9 @@ impl InvestigationRun<'_> {
         };
         // What is kept names no path of this machine.
         let kept_scan = ScanReport { target: named(&settings.base), ..scan.clone() };
+        let names = KeptNames::new(self.around);
+        let mut kept_scan = serde_json::to_value(&kept_scan).map_err(bug)?;
+        names.strike(&mut kept_scan);
         let scan_text = pretty(&kept_scan)?;
         let log = [
             log_line("scan", settings, at, json!({ "scope": scan.scope.word() }), scan_text.len()),
@@ -494,7 +500,7 @@ impl InvestigationRun<'_> {
             .collect::<Result<_>>()?;
         self.write(META, &pretty(&meta)?)?;
         self.write(SCAN, &scan_text)?;
-        self.write(BRIEF, &format!("{}\n", scan.brief))?;
+        self.write(BRIEF, &names.struck(&format!("{}\n", scan.brief)))?;
         self.write(LOG, &format!("{}\n", log.join("\n")))
     }
 

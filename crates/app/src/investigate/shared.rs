@@ -1,13 +1,17 @@
 //! What the steps of one investigation share.
 
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_config::Config;
 use spore_investigate::document::DocumentFormat;
+use spore_investigate::passes::text_digest;
 use spore_investigate::path_text;
 use spore_model::{Event, RunId, SourceKind, Usd};
+use spore_secrets::KnownSecrets;
 use spore_store::Journal;
 
 use super::base_scan::ScanAsked;
@@ -124,6 +128,53 @@ pub(super) fn named(base: &Path) -> String {
     if base.as_os_str().is_empty() { ".".to_owned() } else { path_text(base) }
 }
 
+/// The names of places as they are kept: a secret in a name is struck, and a digest tells such names
+/// apart.
+pub(super) struct KeptNames {
+    secrets: KnownSecrets,
+    /// By part of a path: directories come again and again.
+    known: RefCell<HashMap<String, String>>,
+}
+
+impl KeptNames {
+    pub(super) fn new(around: &Surroundings) -> Self {
+        Self { secrets: around.secrets(), known: RefCell::default() }
+    }
+
+    /// A path of which each part is kept by itself, so that what is below a place is found by it.
+    pub(super) fn path(&self, path: &str) -> String {
+        let parts: Vec<String> = path.split('/').map(|part| self.part(part)).collect();
+        parts.join("/")
+    }
+
+    fn part(&self, part: &str) -> String {
+        if let Some(kept) = self.known.borrow().get(part) {
+            return kept.clone();
+        }
+        let struck = self.struck(part);
+        let kept = match struck == part {
+            true => struck,
+            false => format!("{struck}~{}", &text_digest(part)[..12]),
+        };
+        self.known.borrow_mut().insert(part.to_owned(), kept.clone());
+        kept
+    }
+
+    pub(super) fn struck(&self, text: &str) -> String {
+        spore_secrets::strike_out(&self.secrets.strike(text))
+    }
+
+    /// Strikes every text of a value.
+    pub(super) fn strike(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.struck(text),
+            Value::Array(all) => all.iter_mut().for_each(|one| self.strike(one)),
+            Value::Object(fields) => fields.values_mut().for_each(|one| self.strike(one)),
+            _ => {}
+        }
+    }
+}
+
 /// Where a target is kept: in the project around it, if there is one.
 pub(super) struct TargetPlace {
     pub(super) workspace: Workspace,
@@ -145,7 +196,17 @@ pub(super) fn place_of(around: &Surroundings, target: &Path) -> Result<TargetPla
 /// Where the number of times is kept that a target was cleared.
 pub(super) const CLEARED: &str = "investigation.cleared";
 
-/// Returns how often a target was cleared.
-pub(super) fn times_cleared(journal: &dyn Journal, base: &str) -> Result<u64> {
+/// Returns how often a target was cleared by its own name.
+pub(super) fn own_times_cleared(journal: &dyn Journal, base: &str) -> Result<u64> {
     Ok(journal.cached(CLEARED, base)?.and_then(|times| times.as_u64()).unwrap_or(0))
+}
+
+/// Returns how often a target was cleared, by itself or with what it is in.
+pub(super) fn times_cleared(journal: &dyn Journal, base: &str) -> Result<u64> {
+    let above: BTreeSet<String> = Path::new(base).ancestors().map(named).collect();
+    let mut times = 0;
+    for base in above {
+        times += own_times_cleared(journal, &base)?;
+    }
+    Ok(times)
 }

@@ -46,6 +46,9 @@ pub(super) fn told(
     let standing = StandingOf::new(tree, &summaries);
     let mut places: BTreeMap<(EntryKind, String), SaidOfPlace> = BTreeMap::new();
     for ((kind, path), node) in summaries.all() {
+        if !standing.is_there(&path) {
+            continue;
+        }
         let is_partial = node.metadata["partial"] == true;
         let standing = match standing.holds(kind, &path, &node) {
             false => EntryStanding::Stale,

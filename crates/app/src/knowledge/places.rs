@@ -34,6 +34,11 @@ pub(crate) fn place_node(kind: EntryKind, path: &str) -> NodeId {
     crate::indexing::node_key(kind.as_str(), path, "", 0).id()
 }
 
+/// Whether a flag or a summary is over: known to be old, or cleared away.
+pub(crate) fn is_over(node: &Node) -> bool {
+    node.metadata["stale"] == true || node.metadata["cleared"] == true
+}
+
 /// How bad a flag is, the worst first.
 pub(crate) fn severity_rank(severity: &str) -> u8 {
     match severity {
@@ -57,7 +62,9 @@ impl PlaceSummaries for ProjectPlaces<'_> {
             let query =
                 NodeQuery { kind: Some(summary_kind(kind).to_owned()), ..NodeQuery::default() };
             let nodes = self.knowledge.search(task, LOOKED_THROUGH, &query)?;
-            found.extend(nodes.into_iter().filter_map(|(node, _)| summary(kind, &node)));
+            let counts = |node: &Node| node.metadata["cleared"] != true;
+            let nodes = nodes.into_iter().map(|(node, _)| node).filter(counts);
+            found.extend(nodes.filter_map(|node| summary(kind, &node)));
         }
         found.sort_by(|a, b| (&a.path, &a.id).cmp(&(&b.path, &b.id)));
         Ok(found)
@@ -84,10 +91,11 @@ impl PlaceSummaries for ProjectPlaces<'_> {
                 continue;
             };
             let Some(mut summary) = summary(*kind, node) else { continue };
-            if node.metadata["stale"] == true || !self.holds(*kind, &summary.path, node) {
+            if is_over(node) || !self.holds(*kind, &summary.path, node) {
                 continue;
             }
-            let mut flags: Vec<&Node> = nodes.iter().filter(|node| node.kind == FLAG).collect();
+            let is_raised = |node: &&Node| node.kind == FLAG && !is_over(node);
+            let mut flags: Vec<&Node> = nodes.iter().filter(is_raised).collect();
             let severity =
                 |node: &Node| node.metadata["severity"].as_str().unwrap_or("").to_owned();
             flags.sort_by_key(|node| (severity_rank(&severity(node)), node.title.clone()));

@@ -136,8 +136,9 @@ impl SessionOpener<'_> {
         let (config, around) = (self.config, self.around);
         let state = LiveSession::live(plan.row.id, &plan.name, around.clock.now());
         let file = LiveFile::new(around, self.workspace, plan.row.root, state);
-        let model = plan.choice.model.clone();
-        let price = move |usage| cost_so_far(config, model.as_deref(), usage);
+        let choice = plan.choice.clone();
+        let price =
+            move |usage| cost_so_far(config, &choice.backend, choice.model.as_deref(), usage);
         LiveSession::new(file, Box::new(price))
     }
 

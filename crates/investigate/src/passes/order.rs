@@ -8,17 +8,18 @@ use std::collections::BTreeSet;
 
 use super::plan::PlanTier;
 
-/// One directory: the tier it has, how deep it is, its place among all.
-type ReadyDir = (PlanTier, std::cmp::Reverse<usize>, usize);
+/// How soon a directory comes: where doubtful ones come first, whether it is one or is below one; its
+/// tier; how deep it is.
+type Rank = (u8, PlanTier, std::cmp::Reverse<usize>);
 
 /// Gives out directories as they become ready.
 #[derive(Clone, Debug)]
 pub struct LoopOrder {
     parents: Vec<Option<usize>>,
-    ranks: Vec<(PlanTier, std::cmp::Reverse<usize>)>,
+    ranks: Vec<Rank>,
     /// How many directories in it are not settled.
     waits_for: Vec<usize>,
-    ready: BTreeSet<ReadyDir>,
+    ready: BTreeSet<(Rank, usize)>,
     unsettled: usize,
 }
 
@@ -26,6 +27,23 @@ impl LoopOrder {
     /// Takes for each directory its parent and its tier; a parent comes before what is in it, as
     /// in a scanned tree.
     pub fn new(directories: &[(Option<usize>, PlanTier)]) -> Self {
+        Self::doubtful_first(directories, |_| false)
+    }
+
+    /// Lets doubtful directories come first, and right after them those that one waits for.
+    pub fn doubtful_first(
+        directories: &[(Option<usize>, PlanTier)],
+        is_doubtful: impl Fn(usize) -> bool,
+    ) -> Self {
+        let mut urgency: Vec<u8> = Vec::with_capacity(directories.len());
+        for (at, (parent, _)) in directories.iter().enumerate() {
+            let above = parent.and_then(|parent| urgency.get(parent)).copied().unwrap_or(2);
+            urgency.push(match above {
+                _ if is_doubtful(at) => 0,
+                0 | 1 => 1,
+                _ => 2,
+            });
+        }
         let mut depths = Vec::with_capacity(directories.len());
         let mut waits_for = vec![0; directories.len()];
         for (parent, _) in directories {
@@ -36,7 +54,7 @@ impl LoopOrder {
             }
         }
         let rank = |(at, (_, tier)): (usize, &(Option<usize>, PlanTier))| {
-            (*tier, std::cmp::Reverse(depths[at]))
+            (urgency[at], *tier, std::cmp::Reverse(depths[at]))
         };
         let mut order = Self {
             parents: directories.iter().map(|(parent, _)| *parent).collect(),
@@ -51,14 +69,13 @@ impl LoopOrder {
 
     fn admit(&mut self, at: usize) {
         if self.waits_for[at] == 0 {
-            let (tier, depth) = self.ranks[at];
-            self.ready.insert((tier, depth, at));
+            self.ready.insert((self.ranks[at], at));
         }
     }
 
     /// Returns a directory to look at now. Nothing where all are settled or wait for others.
     pub fn next_ready(&mut self) -> Option<usize> {
-        self.ready.pop_first().map(|(_, _, at)| at)
+        self.ready.pop_first().map(|(_, at)| at)
     }
 
     /// Takes back a directory that was given out and cannot be looked at yet.
@@ -108,6 +125,26 @@ mod tests {
         }
         assert_eq!(seen, [4, 2, 1, 3, 0]);
         assert!(order.is_over());
+    }
+
+    #[test]
+    fn doubtful_ones_come_first_and_then_what_they_wait_for() {
+        let default = |parent| (parent, PlanTier::Default);
+        // The root holds 1, 2 and 4; 3 is in 2.
+        let tree = [
+            default(None),
+            (Some(0), PlanTier::Priority),
+            default(Some(0)),
+            default(Some(2)),
+            default(Some(0)),
+        ];
+        let mut order = LoopOrder::doubtful_first(&tree, |at| at == 2 || at == 4);
+        let mut seen = Vec::new();
+        while let Some(at) = order.next_ready() {
+            seen.push(at);
+            order.settle(at);
+        }
+        assert_eq!(seen, [4, 3, 2, 1, 0]);
     }
 
     proptest! {

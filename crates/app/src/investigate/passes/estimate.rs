@@ -12,7 +12,7 @@ use spore_store::{Journal, RunQuery};
 use spore_tools::investigation::InvestigationPass;
 
 use super::pass_run::{LoopShape, PassRun};
-use super::short::{PLAN, SURVEY, SYNTHESIS};
+use super::short::{PLAN, SURVEY};
 use crate::Result;
 use crate::agents::prices::cost_so_far;
 use crate::investigate::shared::named;
@@ -78,6 +78,7 @@ impl PassRun<'_> {
                 None => {}
             }
         }
+        self.note_counted(shape, sessions);
         let prompt = tokens(bytes.checked_div(measured).unwrap_or(0));
         let pass = InvestigationPass::Directory;
         PassAsked { pass, sessions, perhaps, turns_at_most, prompt, turns }
@@ -120,13 +121,7 @@ impl PassRun<'_> {
         let parts = groups(&said).len() as u64;
         let input = SynthesisInput::of(&said);
         let ask = synthesis_prompt(&named(&self.asked.base), &input, shape.survey.as_ref());
-        let is_known = !is_any && {
-            let summaries = self.directory_summaries(shape);
-            let input = SynthesisInput::of(&summaries);
-            let ask = synthesis_prompt(&named(&self.asked.base), &input, shape.survey.as_ref());
-            let key = self.key(InvestigationPass::Synthesis, &ask);
-            summaries.is_empty() || self.investigation.journal.cached(SYNTHESIS, &key)?.is_some()
-        };
+        let is_known = !is_any && self.knows_synthesis(shape, &self.directory_summaries(shape))?;
         let sessions = if is_known { 0 } else { 1 + parts };
         Ok(PassAsked {
             pass: InvestigationPass::Synthesis,
@@ -149,8 +144,9 @@ impl PassRun<'_> {
         let count = (asked.sessions + asked.perhaps) as f64;
         let (input_tokens, output_tokens) =
             ((need.input_tokens * count) as u64, (need.output_tokens * count) as u64);
+        let config = self.investigation.config;
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
-        let cost = cost_so_far(self.investigation.config, model.as_deref(), usage);
+        let cost = cost_so_far(config, &self.settings.backend, model.as_deref(), usage);
         Ok(PassEstimate {
             pass: asked.pass.as_str(),
             sessions: asked.sessions,

@@ -1,7 +1,7 @@
 //! What all passes of one investigation stand on: the tree as it was scanned, what is known of it,
 //! and where lines of the run's files go. Whatever leaves here has its secrets struck.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +28,11 @@ pub(super) struct Ground {
     pub(super) places: BTreeMap<String, (EntryKind, usize)>,
     /// Finds symbols, where the code is indexed.
     pub(super) index: Option<spore_store::CodeIndex>,
+    /// Directories whose path holds a secret: no model is asked about them, and nothing is kept by
+    /// their names.
+    pub(super) unspoken: BTreeSet<usize>,
+    /// Where the target is, from the project's root: places of the index are from there.
+    pub(super) base: String,
     pub(super) log: Mutex<()>,
 }
 

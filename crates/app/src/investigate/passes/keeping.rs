@@ -6,16 +6,22 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use spore_investigate::artefacts::FLAGS;
 use spore_investigate::passes::{DOUBTFUL, PROMPT_VERSION, file_key, unknown_names};
-use spore_investigate::{EntryKind, problems};
+use spore_investigate::{Dir, EntryKind, problems};
+use spore_model::NodeId;
 use spore_tools::ToolAnswer;
+use spore_tools::investigation::InvestigationPass;
 
 use super::ground::{named, strike_json};
 use super::pass_tools::PassTools;
+use super::summaries::below;
 use crate::Result;
 
-/// Bytes of each file in which names are looked for, and files of a directory.
+/// Bytes of each file in which names are looked for, of all of them, and files below a directory.
 const WORDS_BYTES: u64 = 256 << 10;
-const WORDS_FILES: usize = 400;
+const WORDS_ALL_BYTES: u64 = 32 << 20;
+const WORDS_FILES: usize = 2_000;
+/// Symbols of one name that are looked at for one below the target.
+const NAMESAKES: usize = 50;
 
 impl PassTools {
     pub(super) fn write_cache(&self, arguments: &Value) -> ToolAnswer {
@@ -64,6 +70,19 @@ impl PassTools {
     pub(super) fn take(&self, arguments: &Value) -> ToolAnswer {
         let mut handed_in = arguments.clone();
         strike_json(&self.ground, &mut handed_in);
+        if self.pass == InvestigationPass::Synthesis {
+            let text = |name: &str| handed_in[name].as_str().unwrap_or_default().to_owned();
+            let unknown =
+                self.unknown_paths(&format!("{}\n{}", text("brief"), text("detailed"))).join(", ");
+            if !unknown.is_empty() {
+                if self.state().sent_back.insert(self.dir.clone()) {
+                    return not_there(&unknown);
+                }
+                let detailed =
+                    format!("{}\n\nNamed here and not there: {unknown}.", text("detailed"));
+                handed_in["detailed"] = json!(detailed);
+            }
+        }
         self.state().handed_in = Some(handed_in);
         ToolAnswer::ok("taken")
     }
@@ -114,11 +133,7 @@ impl PassTools {
         let unknown = unknown_names(&summary, |name| self.is_known(name));
         if !unknown.is_empty() {
             if self.state().sent_back.insert(path.to_owned()) {
-                return ToolAnswer::error(format!(
-                    "not kept: these names are not there: {}. Name only what you have seen, or hand it \
-                     in again as it is to have it kept as doubtful",
-                    unknown.join(", ")
-                ));
+                return not_there(&unknown.join(", "));
             }
             let confidence = entry["confidence"].as_f64().unwrap_or(DOUBTFUL).min(DOUBTFUL);
             entry["confidence"] = json!(confidence);
@@ -156,7 +171,7 @@ impl PassTools {
     }
 
     /// Whether something of this name is there: a place of the tree, a symbol of the index, or a
-    /// word of the directory's own files.
+    /// word of the files below the directory.
     fn is_known(&self, name: &str) -> bool {
         let bare = name.split(':').next().unwrap_or(name).trim_end_matches('/');
         if self.place(name).is_some() || self.place(bare).is_some() {
@@ -168,9 +183,7 @@ impl PassTools {
         if self.ground.places.keys().any(is_end) {
             return true;
         }
-        let symbols =
-            |index: &spore_store::CodeIndex| index.find(name).is_ok_and(|found| !found.is_empty());
-        if self.ground.index.as_ref().is_some_and(symbols) {
+        if self.ground.index.as_ref().is_some_and(|index| self.is_symbol(index, name)) {
             return true;
         }
         let words = self.words.get_or_init(|| self.words_of_dir());
@@ -179,22 +192,49 @@ impl PassTools {
         parts.clone().count() > 0 && parts.into_iter().all(|part| words.contains(part))
     }
 
+    /// Whether the index has a symbol of this name below the target.
+    fn is_symbol(&self, index: &spore_store::CodeIndex, name: &str) -> bool {
+        let is_below = |id: &NodeId| {
+            let node = index.node(id).ok().flatten();
+            let path = node.as_ref().and_then(|node| node.metadata["path"].as_str());
+            path.is_some_and(|path| below(&self.ground.base, path).is_some())
+        };
+        index.find(name).is_ok_and(|found| found.iter().take(NAMESAKES).any(is_below))
+    }
+
+    /// The words of the directory's own files and of those below it, as far as there is room: who
+    /// describes a directory names what is in its children.
     fn words_of_dir(&self) -> BTreeSet<String> {
         let tree = &self.ground.tree;
         let Some((EntryKind::Directory, at)) = self.ground.places.get(&self.dir).copied() else {
             return BTreeSet::new();
         };
-        let mut words = BTreeSet::new();
-        for file in tree.files[tree.dirs[at].files.clone()].iter().take(WORDS_FILES) {
+        let (mut words, mut room) = (BTreeSet::new(), WORDS_ALL_BYTES);
+        let mut dirs: Vec<&Dir> =
+            tree.dirs.iter().filter(|dir| dir.path.starts_with(&tree.dirs[at].path)).collect();
+        // The nearest come first.
+        dirs.sort_by_key(|dir| dir.depth());
+        let files = dirs.into_iter().flat_map(|dir| &tree.files[dir.files.clone()]);
+        for file in files.filter(|file| file.kind.is_file()).take(WORDS_FILES) {
             let path = named(&tree.path_of(file));
-            let Ok((bytes, _, _)) = self.ground.root.read_part(&path, WORDS_BYTES) else {
+            let Ok((bytes, _, _)) = self.ground.root.read_part(&path, WORDS_BYTES.min(room)) else {
                 continue;
             };
+            room = room.saturating_sub(bytes.len() as u64);
             let text = String::from_utf8_lossy(&bytes);
             let found = text.split(|c: char| !c.is_alphanumeric() && c != '_');
             words.extend(found.filter(|word| !word.is_empty()).map(str::to_owned));
+            if room == 0 {
+                break;
+            }
         }
         words
+    }
+
+    /// Paths of a text that are not there. Other names are looked up for entries alone: of a whole tree
+    /// not all words are known.
+    fn unknown_paths(&self, text: &str) -> Vec<String> {
+        unknown_names(text, |name| !name.contains('/') || self.is_known(name))
     }
 
     pub(super) fn flag(&self, arguments: &Value) -> ToolAnswer {
@@ -202,6 +242,15 @@ impl PassTools {
         strike_json(&self.ground, &mut flag);
         let typed = flag["path"].as_str().unwrap_or(&self.dir).to_owned();
         let Some((path, kind, _)) = self.place(&typed) else { return Self::no_place(&typed) };
+        let finding = flag["finding"].as_str().unwrap_or_default().to_owned();
+        let unknown = self.unknown_paths(&finding);
+        if !unknown.is_empty() {
+            let unknown = unknown.join(", ");
+            if self.state().sent_back.insert(format!("flag {path}")) {
+                return not_there(&unknown);
+            }
+            flag["finding"] = json!(format!("{finding} (names what is not there: {unknown})"));
+        }
         flag["path"] = json!(path);
         flag["timestamp"] = json!(self.at.to_string());
         let kept = self
@@ -214,4 +263,12 @@ impl PassTools {
             Err(error) => ToolAnswer::error(format!("not kept: {error}")),
         }
     }
+}
+
+/// Sends back what names things that are not there.
+fn not_there(unknown: &str) -> ToolAnswer {
+    ToolAnswer::error(format!(
+        "not kept: these names are not there: {unknown}. Name only what you have seen, or hand it in \
+         again as it is to have it kept as doubtful"
+    ))
 }

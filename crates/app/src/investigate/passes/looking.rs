@@ -2,13 +2,16 @@
 //! there, whatever it is called now.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spore_effects::session::ProcessIdentity;
 use spore_index::Language;
 use spore_investigate::{EntryKind, mime_of, path_text, size_text};
-use spore_tools::{BoxError, Registry, ToolAnswer, ToolCaller};
+use spore_secrets::KeyLines;
+use spore_tools::{BoxError, FileView, LineView, Registry, ToolAnswer, ToolCaller};
 
+use super::ground::Ground;
 use super::pass_tools::PassTools;
 
 /// Bytes of a file that `parse_structure` reads.
@@ -24,29 +27,8 @@ impl PassTools {
             return ToolAnswer::error(format!("{path} is a directory: list it"));
         }
         arguments["path"] = json!(path);
-        let registry = Registry::of_checkout(&self.ground.root, None);
-        let mut answer = registry.call(tool, &arguments, &mut Unhurried);
-        if tool == "read" {
-            // A link is another name of a place; one that leads to what was not scanned is none.
-            let shown = answer.text.split(", lines ").next().unwrap_or_default();
-            let is_elsewhere = !answer.is_error
-                && answer.text.contains(", lines ")
-                && !self.ground.places.contains_key(shown);
-            if is_elsewhere {
-                return Self::no_place(&typed);
-            }
-        } else {
-            let is_scanned = |line: &&str| {
-                let path = line.split(':').next().unwrap_or_default();
-                self.ground.places.contains_key(path)
-            };
-            if !answer.is_error {
-                let lines: Vec<&str> = answer.text.lines().filter(is_scanned).collect();
-                answer.text =
-                    if lines.is_empty() { "no match".to_owned() } else { lines.join("\n") };
-            }
-        }
-        answer
+        let view = Arc::new(ScannedFiles(Arc::clone(&self.ground)));
+        Registry::of_view(&self.ground.root, view).call(tool, &arguments, &mut Unhurried)
     }
 
     pub(super) fn list(&self, arguments: &Value) -> ToolAnswer {
@@ -81,7 +63,7 @@ impl PassTools {
         };
         let text = match self.ground.root.read_part(&path, PARSED_BYTES) {
             Ok((bytes, _, shown)) if self.ground.places.contains_key(&shown) => {
-                String::from_utf8_lossy(&bytes).into_owned()
+                self.ground.struck(&String::from_utf8_lossy(&bytes))
             }
             Ok(_) => return Self::no_place(typed),
             Err(error) => return ToolAnswer::error(error.to_string()),
@@ -99,6 +81,37 @@ impl PassTools {
             lines.push(format!("{} places could not be read", facts.syntax_errors));
         }
         ToolAnswer::ok(lines.join("\n"))
+    }
+}
+
+/// What was scanned, without its secrets. A link is another name of a place; one that leads to what
+/// was not scanned is none.
+struct ScannedFiles(Arc<Ground>);
+
+impl FileView for ScannedFiles {
+    fn is_there(&self, path: &str) -> bool {
+        self.0.places.contains_key(path)
+    }
+
+    fn lines(&self) -> Box<dyn LineView + '_> {
+        Box::new(StruckLines { ground: &self.0, keys: KeyLines::default() })
+    }
+}
+
+/// The lines of a file, followed from its first one: a line of a private key is known by what stands
+/// above it.
+struct StruckLines<'a> {
+    ground: &'a Ground,
+    keys: KeyLines,
+}
+
+impl LineView for StruckLines<'_> {
+    fn is_hidden(&mut self, line: &str) -> bool {
+        self.keys.is_inside(line)
+    }
+
+    fn shown(&self, line: &str) -> String {
+        self.ground.struck(line)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The loops over directories: each after its children, so many at once, under one budget.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, PoisonError};
 
 use serde_json::{Value, json};
 use spore_agent::api::is_own_loop;
@@ -19,6 +19,7 @@ use super::pass_run::{DirectoryCounts, LoopShape, PassRun, Stop};
 use super::pass_tools::PassTools;
 use super::sessions::{PassSession, waits};
 use crate::base::error::bug;
+use crate::investigate::shared::KeptNames;
 use crate::{Progress, Result, Update};
 
 /// An entry that is less sure is looked at again where that is asked for.
@@ -32,6 +33,8 @@ pub(super) struct LoopsDone {
     pub(super) counts: DirectoryCounts,
     pub(super) reports: Vec<DirectoryLook>,
     pub(super) stop: Option<Stop>,
+    /// A directory was asked about and a model did not answer: the run has not done what it was for.
+    pub(super) unanswered: Option<Stop>,
 }
 
 /// One directory to be looked at.
@@ -73,7 +76,26 @@ impl Progress for Relay {
 impl PassRun<'_> {
     /// Returns whether any directory would be looked at, going by what is known now.
     pub(super) fn is_anything_stale(&self, shape: &LoopShape) -> bool {
-        (0..self.ground.tree.dirs.len()).rev().any(|at| self.work(at, shape).is_some())
+        self.count_stale(shape) > 0
+    }
+
+    /// How many directories would be looked at, going by what is known now. Nothing is looked at
+    /// between two questions, so it is counted once for a shape.
+    fn count_stale(&self, shape: &LoopShape) -> u64 {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, count)) = counted.filter(|(of, _)| of == shape) {
+            return count;
+        }
+        let dirs = 0..self.ground.tree.dirs.len();
+        let count = dirs.filter(|at| self.work(*at, shape).is_some()).count() as u64;
+        self.note_counted(shape, count);
+        count
+    }
+
+    /// Notes how many directories are to be looked at.
+    pub(super) fn note_counted(&self, shape: &LoopShape, count: u64) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        *counted = Some((shape.clone(), count));
     }
 
     /// What holds of the directories, by path.
@@ -89,9 +111,11 @@ impl PassRun<'_> {
 
     fn children(&self, at: usize, shape: &LoopShape) -> Vec<ChildSummary> {
         let tree = &self.ground.tree;
-        let below = tree.dirs[at].dirs.iter().map(|below| &tree.dirs[*below]);
-        below
-            .map(|dir| {
+        tree.dirs[at]
+            .dirs
+            .iter()
+            .map(|below| {
+                let dir = &tree.dirs[*below];
                 let path = named(&dir.path);
                 let is_skipped = shape.plan.tier(&path) == PlanTier::Skip;
                 let known = self.ground.summaries.of(EntryKind::Directory, &path);
@@ -107,7 +131,8 @@ impl PassRun<'_> {
         let dir = &self.ground.tree.dirs[at];
         let path = named(&dir.path);
         let tier = shape.plan.tier(&path);
-        if tier == PlanTier::Skip || dir.child_count() == 0 || dir.unreadable.is_some() {
+        let is_skipped = tier == PlanTier::Skip || self.ground.unspoken.contains(&at);
+        if is_skipped || dir.child_count() == 0 || dir.unreadable.is_some() {
             return None;
         }
         let children = self.children(at, shape);
@@ -116,11 +141,12 @@ impl PassRun<'_> {
         let asked = &self.asked.asked;
         let is_own = known.as_ref().is_some_and(|node| node.run == Some(self.run_id()));
         // What a session said whose end is not on record is not all it had to say.
-        let is_open = is_own && self.recorded(&path).is_none();
+        let is_open = is_own && self.recorded(&path, &key).is_none();
         let is_wanted = |node: &Node| {
             let again = node.metadata["again"] == true && !is_own;
             let fresh = asked.fresh && !is_own;
-            is_open || again || fresh || (asked.refine && !is_own && is_doubtful(node))
+            let is_refined = || asked.refine && !is_own && self.is_doubtful_at(at);
+            is_open || again || fresh || is_refined()
         };
         if known.as_ref().is_some_and(|node| !is_wanted(node)) {
             return None;
@@ -128,6 +154,13 @@ impl PassRun<'_> {
         let before = known.filter(is_doubtful).map(|node| node.content);
         let turns = shape.plan.turns(&path);
         Some(LoopWork { at, path, key, tier, turns, children, before })
+    }
+
+    /// Whether what is said of a directory or of a file right in it is doubtful.
+    fn is_doubtful_at(&self, at: usize) -> bool {
+        let path = named(&self.ground.tree.dirs[at].path);
+        let dir = self.ground.summaries.of(EntryKind::Directory, &path);
+        dir.is_some_and(|node| is_doubtful(&node)) || !self.described(at, is_doubtful).is_empty()
     }
 
     /// Looks at every directory whose entry does not hold.
@@ -139,12 +172,13 @@ impl PassRun<'_> {
         let tree = &self.ground.tree;
         let tiers: Vec<(Option<usize>, PlanTier)> =
             tree.dirs.iter().map(|dir| (dir.parent, shape.plan.tier(&named(&dir.path)))).collect();
-        let mut order = LoopOrder::new(&tiers);
+        let is_refined = self.asked.asked.refine;
+        let mut order =
+            LoopOrder::doubtful_first(&tiers, |at| is_refined && self.is_doubtful_at(at));
         let mut done = LoopsDone::default();
         let jobs = self.settings.jobs.max(1);
         let (mut active, mut silent, mut failed) = (0, 0, None);
-        let total =
-            (0..tree.dirs.len()).filter(|at| self.work(*at, shape).is_some()).count() as u64;
+        let total = self.count_stale(shape);
         let told = |done: &LoopsDone| Update::Looking {
             done: done.counts.looked_at,
             total: total.max(done.counts.looked_at),
@@ -199,6 +233,10 @@ impl PassRun<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
+        // None of the last ones was answered: there is no use in one more question.
+        if silent > 0 && done.stop.is_none() {
+            done.stop = done.unanswered.clone();
+        }
         let counts = &mut done.counts;
         let seen = counts.looked_at + counts.held + counts.skipped;
         counts.left = (tree.dirs.len() as u64).saturating_sub(seen);
@@ -212,9 +250,13 @@ impl PassRun<'_> {
         let path = named(&dir.path);
         let known = self.ground.summaries.of(EntryKind::Directory, &path);
         let own = known.filter(|node| node.run == Some(self.run_id()));
-        if tier == PlanTier::Skip || dir.child_count() == 0 {
+        let is_skipped = tier == PlanTier::Skip || self.ground.unspoken.contains(&at);
+        if is_skipped || dir.child_count() == 0 {
             done.counts.skipped += 1;
-        } else if let Some((node, report)) = own.zip(self.recorded(&path)) {
+        } else if let Some((node, report)) = own.and_then(|node| {
+            let report = self.recorded(&path, node.metadata["key"].as_str()?)?;
+            Some((node, report))
+        }) {
             done.counts.looked_at += 1;
             done.counts.partial += u64::from(node.metadata["partial"] == true);
             done.reports.push(report);
@@ -224,8 +266,8 @@ impl PassRun<'_> {
     }
 
     /// The result of the loop over a directory, where this run has one on record.
-    fn recorded(&self, path: &str) -> Option<DirectoryLook> {
-        self.investigation.steps().result(&step_of(path)).ok().flatten()
+    fn recorded(&self, path: &str, key: &str) -> Option<DirectoryLook> {
+        self.investigation.steps().result(&step_of(path, key)).ok().flatten()
     }
 
     fn count_ended(&self, end: LoopEnd, done: &mut LoopsDone, silent: &mut u32) {
@@ -238,9 +280,11 @@ impl PassRun<'_> {
         if done.stop.is_none() {
             done.stop = end.stop;
         }
+        if let Some(why) = end.silent {
+            done.unanswered = Some(Stop { why, park: None, outcome: Outcome::Partial });
+        }
         if *silent >= SILENT && done.stop.is_none() {
-            let why = end.silent.unwrap_or_default();
-            done.stop = Some(Stop { why, park: None, outcome: Outcome::Partial });
+            done.stop = done.unanswered.clone();
         }
     }
 
@@ -252,8 +296,7 @@ impl PassRun<'_> {
         (node, usd): (BudgetId, Usd),
         progress: &mut dyn Progress,
     ) -> Result<LoopEnd> {
-        let digest = text_digest(&work.path);
-        let step = step_of(&work.path);
+        let step = step_of(&work.path, &work.key);
         let ticket = match self.begin::<DirectoryLook>(&step)? {
             Begun::Done(report) => {
                 self.settle(node, Usd::ZERO);
@@ -266,7 +309,7 @@ impl PassRun<'_> {
         let session = PassSession {
             pass: InvestigationPass::Directory,
             name: format!("look at {}", work.path),
-            place: format!("passes/{}", &digest[..16]),
+            place: format!("passes/{}", look_digest(&work.path, &work.key)),
             prompt,
             tools: Arc::clone(&tools),
             turns: work.turns,
@@ -318,9 +361,11 @@ impl PassRun<'_> {
         shape: &LoopShape,
         at: spore_model::Timestamp,
     ) -> (Arc<PassTools>, String) {
+        let names = KeptNames::new(self.investigation.around);
         let children: BTreeMap<&str, Value> = work
             .children
             .iter()
+            .filter(|child| names.path(&child.name) == child.name)
             .map(|child| (child.name.as_str(), json!(child.summary.as_deref().map(text_digest))))
             .collect();
         let left_out = declared_for_pass(InvestigationPass::Directory)
@@ -337,7 +382,11 @@ impl PassRun<'_> {
         };
         // What this very loop wrote before it was cut off it knows, where it can go on.
         let goes_on = is_own_loop(&self.settings.backend) || self.agent.capabilities().resume;
-        let described = self.described(work.at, |node| !goes_on || node.run != Some(self.run_id()));
+        let is_refined = self.asked.asked.refine;
+        let described = self.described(work.at, |node| {
+            let is_told = !goes_on || node.run != Some(self.run_id());
+            is_told && !(is_refined && is_doubtful(node))
+        });
         let prompt = directory_prompt(&DirectoryBrief {
             tree: &self.ground.tree,
             dir: &self.ground.tree.dirs[work.at],
@@ -377,9 +426,18 @@ impl PassRun<'_> {
         let tree = &self.ground.tree;
         let dir = &tree.dirs[work.at];
         let described = self.described(work.at, |_| true);
-        let written = self.ground.summaries.holding(EntryKind::Directory, &work.path, &work.key);
+        let known = self.ground.summaries.of(EntryKind::Directory, &work.path);
+        let is_own = known.as_ref().is_some_and(|node| node.run == Some(self.run_id()));
+        let written = known.as_ref().filter(|node| node.metadata["key"] == work.key);
+        // What an earlier run said is worth more than that this one said nothing. It is marked where
+        // it is old, and looked at again because its key is another one.
+        if known.is_some() && !is_own && (described.is_empty() || written.is_some()) {
+            return Ok(());
+        }
         let (summary, confidence) = match written {
-            Some(node) => (node.content, node.metadata["confidence"].as_f64().unwrap_or(0.3)),
+            Some(node) => {
+                (node.content.clone(), node.metadata["confidence"].as_f64().unwrap_or(0.3))
+            }
             None => (partial_summary(&described, dir.files.len()), 0.3),
         };
         let read = described.len() as f64 / (dir.files.len().max(1)) as f64;
@@ -402,8 +460,15 @@ impl PassRun<'_> {
     }
 }
 
-fn step_of(path: &str) -> StepKey {
-    StepKey::directory(&text_digest(path)[..16])
+/// A directory with other files than before is another thing to look at, also in a run that goes on.
+fn step_of(path: &str, key: &str) -> StepKey {
+    StepKey::directory(&look_digest(path, key))
+}
+
+fn look_digest(path: &str, key: &str) -> String {
+    let mut digest = text_digest(&format!("{path}\n{key}"));
+    digest.truncate(16);
+    digest
 }
 
 fn is_doubtful(node: &Node) -> bool {

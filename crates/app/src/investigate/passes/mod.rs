@@ -15,26 +15,23 @@ mod pass_tools;
 mod served;
 mod sessions;
 mod short;
+mod standing;
 mod summaries;
 
-use std::collections::BTreeMap;
-
+use spore_investigate::Tree;
 use spore_investigate::artefacts::{PLAN, PLAN_EVALUATION};
-use spore_investigate::passes::{
-    ChildSummary, DirectoryLook, PROMPT_VERSION, PassReport, PlanEvaluation, SummaryWriter,
-    directory_key, file_key,
-};
-use spore_investigate::{EntryKind, Tree};
-use spore_model::{Node, Outcome, Timestamp};
+use spore_investigate::passes::{DirectoryLook, PassReport, PlanEvaluation};
+use spore_model::{Outcome, Timestamp};
 use spore_store::Journal;
 
 use super::shared::{InvestigationRun, InvestigationSettings, named};
 use crate::base::files::pretty;
 use crate::{Progress, Result};
-use ground::Ground;
 use pass_run::LoopShape;
 pub use pass_run::{DirectoryCounts, PassesReport};
 pub(super) use pass_run::{PassRun, Stop};
+use short::Synthesis;
+pub(super) use standing::StandingOf;
 pub(super) use summaries::{BRIEF, Summaries, below};
 
 impl PassRun<'_> {
@@ -54,11 +51,12 @@ impl PassRun<'_> {
             done = self.look_at_all(&shape, progress)?;
             stop = done.stop.take();
         }
+        self.mark_stale(at)?;
         let summaries = self.directory_summaries(&shape);
-        let (report, stopped) = self.synthesis(&shape, &summaries, stop.as_ref(), progress)?;
-        let stop = stop.or(stopped);
+        let (synthesis, stopped) = self.synthesis(&shape, &summaries, stop.as_ref(), progress)?;
+        let stop = stop.or(stopped).or(done.unanswered);
+        let report = self.brief(synthesis, at)?;
         self.write_files(&shape, done.reports, &report, at)?;
-        self.ground.summaries.brief(&report.brief, &report.detailed, at)?;
         let ledger = self.investigation.journal.ledger(self.investigation.run)?;
         let told = PassesReport {
             brief: report.brief,
@@ -73,6 +71,34 @@ impl PassRun<'_> {
             outcome: stop.as_ref().map_or(Outcome::Success, |stop| stop.outcome),
         };
         Ok((told, stop))
+    }
+
+    /// Keeps what is said of the whole. What is put together without a model takes no model's place.
+    fn brief(&self, synthesis: Synthesis, at: Timestamp) -> Result<PassReport> {
+        let summaries = &self.ground.summaries;
+        let known = match &synthesis {
+            Synthesis::OfModel(_) => None,
+            Synthesis::Mechanical(_) => summaries.brief_of_model()?,
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (report, is_mechanical) = match synthesis {
+            Synthesis::OfModel(report) => (report, false),
+            Synthesis::Mechanical(report) => (report, true),
+        };
+        summaries.brief(&report, is_mechanical, at)?;
+        Ok(report)
+    }
+
+    /// Marks what is said of places that changed and were not looked at again, and what is gone.
+    fn mark_stale(&self, at: Timestamp) -> Result<u64> {
+        let standing = StandingOf::new(&self.ground.tree, &self.ground.summaries);
+        self.ground.summaries.mark_stale(
+            |kind, path, node| standing.holds(kind, path, node),
+            |path| standing.is_there(path),
+            at,
+        )
     }
 
     fn write_files(
@@ -101,7 +127,11 @@ pub(super) fn mark_stale(
 ) -> Result<u64> {
     let summaries = summaries_of(investigation, settings)?;
     let standing = StandingOf::new(tree, &summaries);
-    summaries.mark_stale(|kind, path, node| standing.holds(kind, path, node), at)
+    summaries.mark_stale(
+        |kind, path, node| standing.holds(kind, path, node),
+        |path| standing.is_there(path),
+        at,
+    )
 }
 
 /// What is known of the places of a target.
@@ -112,48 +142,4 @@ pub(super) fn summaries_of(
     let InvestigationRun { workspace, config, run, .. } = *investigation;
     let scope = settings.asked.scan.scope().word();
     Summaries::open(workspace.knowledge(config)?, run, named(&settings.base), scope)
-}
-
-/// Says of entries whether they are about a tree as it is.
-pub(super) struct StandingOf<'a> {
-    tree: &'a Tree,
-    places: BTreeMap<String, (EntryKind, usize)>,
-    /// Of directories.
-    said: BTreeMap<String, String>,
-}
-
-impl<'a> StandingOf<'a> {
-    pub(super) fn new(tree: &'a Tree, summaries: &Summaries) -> Self {
-        let dirs = summaries.all().into_iter();
-        let said = dirs
-            .filter(|((kind, _), _)| *kind == EntryKind::Directory)
-            .map(|((_, path), node)| (path, node.content))
-            .collect();
-        Self { tree, places: Ground::places_of(tree), said }
-    }
-
-    pub(super) fn holds(&self, kind: EntryKind, path: &str, node: &Node) -> bool {
-        let Some(&(found, at)) = self.places.get(path) else { return false };
-        let text = |name: &str| node.metadata[name].as_str().unwrap_or_default().to_owned();
-        let writer = SummaryWriter { backend: text("writer"), model: text("model") };
-        if found != kind || text("prompt_version") != PROMPT_VERSION {
-            return false;
-        }
-        let tree = self.tree;
-        let key = match kind {
-            EntryKind::File => file_key(&tree.files[at], path, &writer),
-            EntryKind::Directory => {
-                let dir = &tree.dirs[at];
-                let below = dir.dirs.iter().map(|below| &tree.dirs[*below]);
-                let children: Vec<ChildSummary> = below
-                    .map(|dir| ChildSummary {
-                        name: spore_investigate::path_text(dir.name().as_ref()),
-                        summary: self.said.get(&ground::named(&dir.path)).cloned(),
-                    })
-                    .collect();
-                directory_key(tree, dir, path, &children, &writer)
-            }
-        };
-        text("key") == key
-    }
 }

@@ -17,7 +17,7 @@ use super::summaries::Summaries;
 use crate::agents::backends::backend;
 use crate::investigate::shared::times_cleared;
 use crate::investigate::shared::{
-    InvestigationRun, InvestigationSettings, RaisedFlag, ReaderSettings, named,
+    InvestigationRun, InvestigationSettings, KeptNames, RaisedFlag, ReaderSettings, named,
 };
 use crate::session::broker::Broker;
 use crate::session::processes::reap;
@@ -74,6 +74,10 @@ pub(crate) struct PassRun<'a> {
     pub(super) broker: Broker,
     pub(super) enforcement: Enforcement,
     pub(super) budget: Mutex<BudgetTree>,
+    /// What sessions of this run cost that are over.
+    pub(super) paid: Mutex<Usd>,
+    /// How many directories were to be looked at when it was last counted, and for which shape.
+    pub(super) counted: Mutex<Option<(LoopShape, u64)>>,
     /// How often what was kept of the target was cleared away: what passes handed in before does not
     /// count.
     pub(super) cleared: u64,
@@ -97,9 +101,14 @@ impl<'a> PassRun<'a> {
         let scope = asked.asked.scan.scope().word();
         let summaries =
             Summaries::open(workspace.knowledge(config)?, run, named(&asked.base), scope)?;
-        let is_whole = asked.target.is_none() && asked.base.as_os_str().is_empty();
-        let index = is_whole.then(|| crate::indexing::open_as_is(workspace, config)).transpose()?;
+        let is_inside = asked.target.is_none();
+        let index =
+            is_inside.then(|| crate::indexing::open_as_is(workspace, config)).transpose()?;
+        let names = KeptNames::new(around);
+        let paths = tree.dirs.iter().map(|dir| super::ground::named(&dir.path)).enumerate();
+        let unspoken = paths.filter(|(_, path)| names.path(path) != *path).map(|(at, _)| at);
         let ground = Ground {
+            unspoken: unspoken.collect(),
             around: Arc::new(around.apart(workspace.root())),
             files: workspace.run_files(run),
             target: target.to_owned(),
@@ -108,6 +117,7 @@ impl<'a> PassRun<'a> {
             summaries,
             places: Ground::places_of(tree),
             index: index.flatten(),
+            base: named(&asked.base),
             log: Mutex::default(),
         };
         let spent: Usd = investigation.journal.ledger(run)?.iter().map(|one| one.cost.usd).sum();
@@ -117,6 +127,8 @@ impl<'a> PassRun<'a> {
             enforcement: Enforcement::find(around, config, &settings.backend)?,
             broker: Broker::start(around, workspace, config)?,
             budget: Mutex::new(BudgetTree::new(usd(settings.budget), usd(spent))),
+            paid: Mutex::new(spent),
+            counted: Mutex::default(),
             ground: Arc::new(ground),
             cleared: times_cleared(&investigation.journal, &named(&asked.base))?,
             investigation,
@@ -145,16 +157,15 @@ impl<'a> PassRun<'a> {
     }
 
     pub(super) fn settle(&self, node: BudgetId, spent: Usd) {
+        *self.paid.lock().unwrap_or_else(PoisonError::into_inner) += spent;
         let spent = Allowance { usd: Some(spent), ..Allowance::default() };
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         budget.settle(node, spent);
     }
 
-    /// What has been spent and set aside for good.
+    /// What sessions that are over cost. What is set aside for those at work is not spent.
     pub(super) fn spent(&self) -> Usd {
-        let budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = budget.left(BudgetTree::ROOT).usd.unwrap_or_default();
-        Usd::from_nanos(self.settings.budget.as_nanos().saturating_sub(left.as_nanos()))
+        *self.paid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn out_of_budget(&self) -> Stop {
@@ -180,7 +191,7 @@ impl<'a> PassRun<'a> {
 }
 
 /// What shapes the loops.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct LoopShape {
     pub(super) survey: Option<Survey>,
     pub(super) plan: DirectoryPlan,

@@ -50,8 +50,14 @@ impl PassTools {
         let below = arguments["path"].as_str().unwrap_or(".");
         let places = self.ground.summaries.places();
         let is_below = |path: &&str| below == "." || path.starts_with(below);
-        let paths: Vec<&str> =
-            places.iter().map(|(_, path)| path.as_str()).filter(is_below).collect();
+        // What was said of places that are gone is kept, and of no use here.
+        let is_there = |path: &&str| self.ground.places.contains_key(*path);
+        let paths: Vec<&str> = places
+            .iter()
+            .map(|(_, path)| path.as_str())
+            .filter(is_below)
+            .filter(is_there)
+            .collect();
         let shown: Vec<&str> = paths.iter().copied().skip(from).take(LISTED).collect();
         let more = paths.len().saturating_sub(from + shown.len());
         let more = if more > 0 {

@@ -30,6 +30,13 @@ pub(super) const SYNTHESIS: &str = "investigation.synthesis";
 const PREVIEW_DEPTH: usize = 2;
 const PREVIEW: usize = 300;
 
+/// What is said of the whole, and by whom.
+pub(super) enum Synthesis {
+    OfModel(PassReport),
+    /// Put together of the summaries, or of figures alone.
+    Mechanical(PassReport),
+}
+
 /// Parts of a tree by name, with what was said of each.
 type PartsTold = Vec<(String, String)>;
 
@@ -61,7 +68,9 @@ impl PassRun<'_> {
             .summaries
             .places()
             .into_iter()
-            .filter(|(kind, _)| *kind == EntryKind::Directory)
+            .filter(|(kind, path)| {
+                *kind == EntryKind::Directory && self.ground.places.contains_key(path)
+            })
             .map(|(_, path)| path)
             .collect();
         let ask = plan_prompt(&self.ground.tree, survey.as_ref(), &known);
@@ -79,10 +88,10 @@ impl PassRun<'_> {
         summaries: &[(String, String)],
         stop: Option<&Stop>,
         progress: &mut dyn Progress,
-    ) -> Result<(PassReport, Option<Stop>)> {
+    ) -> Result<(Synthesis, Option<Stop>)> {
         if summaries.is_empty() {
-            let brief = self.scan.brief.clone();
-            return Ok((PassReport { brief, detailed: String::new() }, None));
+            let report = PassReport { brief: self.scan.brief.clone(), detailed: String::new() };
+            return Ok((Synthesis::Mechanical(report), None));
         }
         let mut tiers = summaries.to_vec();
         let mut stopped = stop.cloned();
@@ -95,20 +104,61 @@ impl PassRun<'_> {
             }
             (tiers, stopped) = self.summed_up(&parts, shape, progress)?;
         }
-        let input = SynthesisInput::of(&tiers);
-        let target = named(&self.asked.base);
-        let ask = synthesis_prompt(&target, &input, shape.survey.as_ref());
-        let key = self.key(InvestigationPass::Synthesis, &ask);
+        let (ask, key) = self.synthesis_ask(&named(&self.asked.base), &tiers, shape);
         if let Some(known) = self.cached(SYNTHESIS, &key)? {
-            return Ok((known, None));
+            return Ok((Synthesis::OfModel(known), None));
         }
         if stopped.is_some() {
-            return Ok((mechanical(summaries), stopped.filter(|_| stop.is_none())));
+            let report = Synthesis::Mechanical(mechanical(summaries));
+            return Ok((report, stopped.filter(|_| stop.is_none())));
         }
         let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key);
         let (report, stop) = self.hand_in(&asked, ask, SYNTHESIS_TURNS, progress)?;
         let report = report.as_ref().and_then(PassReport::read);
-        Ok((report.unwrap_or_else(|| mechanical(summaries)), stop))
+        let without = || Synthesis::Mechanical(mechanical(summaries));
+        Ok((report.map_or_else(without, Synthesis::OfModel), stop))
+    }
+
+    /// Whether what would be said of the whole is known without a question, its parts included.
+    pub(super) fn knows_synthesis(
+        &self,
+        shape: &LoopShape,
+        summaries: &[(String, String)],
+    ) -> Result<bool> {
+        if summaries.is_empty() {
+            return Ok(true);
+        }
+        let mut tiers = summaries.to_vec();
+        loop {
+            let parts = groups(&tiers);
+            if parts.is_empty() {
+                break;
+            }
+            tiers.clear();
+            for part in &parts {
+                let (_, key) = self.synthesis_ask(&part.name, &part.summaries, shape);
+                let known: Option<Value> = self.cached(SYNTHESIS, &key)?;
+                let Some(report) = known.as_ref().and_then(PassReport::read) else {
+                    return Ok(false);
+                };
+                tiers.push(part_told(part, &report));
+            }
+        }
+        let (_, key) = self.synthesis_ask(&named(&self.asked.base), &tiers, shape);
+        Ok(self.cached::<Value>(SYNTHESIS, &key)?.is_some())
+    }
+
+    /// What a synthesis of these summaries is asked, and the key of its answer.
+    fn synthesis_ask(
+        &self,
+        name: &str,
+        summaries: &[(String, String)],
+        shape: &LoopShape,
+    ) -> (String, String) {
+        let input = SynthesisInput::of(summaries);
+        let ask = synthesis_prompt(name, &input, shape.survey.as_ref());
+        let key = self.key(InvestigationPass::Synthesis, &ask);
+        (ask, key)
     }
 
     /// Has each of these parts summed up; one that was not stands for itself, cut short.
@@ -121,18 +171,8 @@ impl PassRun<'_> {
         let mut told = Vec::with_capacity(parts.len());
         let mut stopped = None;
         for part in parts {
-            let ask = synthesis_prompt(
-                &part.name,
-                &SynthesisInput::of(&part.summaries),
-                shape.survey.as_ref(),
-            );
-            let key = self.key(InvestigationPass::Synthesis, &ask);
-            let place = format!("synthesis-{}", &key[..16]);
-            let asked = ShortAsk {
-                step: StepKey::synthesis_group(&key[..16]),
-                place,
-                ..ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone())
-            };
+            let (ask, key) = self.synthesis_ask(&part.name, &part.summaries, shape);
+            let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone());
             let report = match stopped {
                 Some(_) => self.cached(SYNTHESIS, &key)?,
                 None => {
@@ -143,7 +183,7 @@ impl PassRun<'_> {
             };
             let report: Option<PassReport> = report.as_ref().and_then(PassReport::read);
             let report = report.unwrap_or_else(|| mechanical(&part.summaries));
-            told.push((part.name.clone(), format!("{} {}", report.brief, report.detailed)));
+            told.push(part_told(part, &report));
         }
         Ok((told, stopped))
     }
@@ -234,6 +274,10 @@ impl PassRun<'_> {
     }
 }
 
+fn part_told(part: &SynthesisGroup, report: &PassReport) -> (String, String) {
+    (part.name.clone(), format!("{} {}", report.brief, report.detailed))
+}
+
 /// What is asked of a short pass.
 struct ShortAsk {
     pass: InvestigationPass,
@@ -246,10 +290,11 @@ struct ShortAsk {
 }
 
 impl ShortAsk {
-    /// A pass that there is one of.
     fn named(pass: InvestigationPass, kind: &'static str, key: String) -> Self {
-        let step = StepKey::named(pass.as_str());
-        Self { pass, kind, key, step, place: pass.as_str().to_owned() }
+        // A run that goes on after an edit asks another question.
+        let step = StepKey::short_pass(pass.as_str(), &key[..16]);
+        let place = format!("{}-{}", pass.as_str(), &key[..16]);
+        Self { pass, kind, key, step, place }
     }
 }
 

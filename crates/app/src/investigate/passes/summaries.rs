@@ -16,7 +16,7 @@ use spore_store::{Knowledge, NodeQuery};
 use crate::Result;
 use crate::base::stores::ProjectKnowledge;
 use crate::investigate::shared::RaisedFlag;
-use crate::knowledge::places::{FLAG, place_node, severity_rank, summary_kind};
+use crate::knowledge::places::{FLAG, is_over, place_node, severity_rank, summary_kind};
 
 /// A place: a file or a directory, from the target.
 pub(crate) type SummaryPlace = (EntryKind, String);
@@ -89,30 +89,30 @@ impl Summaries {
     /// Marks flags of earlier looks at a directory as over: it was looked at again.
     pub(super) fn settle_flags(&self, dir: &str, at: Timestamp) -> Result<()> {
         let dir = self.title(dir);
-        let mut flags = self.raised();
-        for node in flags.iter_mut() {
-            if node.metadata["dir"] == dir.as_str() && node.run != Some(self.run) {
-                self.knowledge.update_metadata(&node.id, &json!({ "stale": true }), at)?;
-                node.metadata["stale"] = json!(true);
-            }
-        }
-        flags.retain(|node| !is_over(node));
-        Ok(())
+        self.end_flags(at, |node| {
+            node.metadata["dir"] == dir.as_str() && node.run != Some(self.run)
+        })
     }
 
     /// What was last said of the whole.
     pub(crate) fn last_brief(&self) -> Result<Option<PassReport>> {
+        Ok(self.brief_node()?.as_ref().map(report_of))
+    }
+
+    /// What a model last said of the whole.
+    pub(super) fn brief_of_model(&self) -> Result<Option<PassReport>> {
+        let node = self.brief_node()?.filter(|node| node.metadata["mechanical"] != true);
+        Ok(node.as_ref().map(report_of))
+    }
+
+    fn brief_node(&self) -> Result<Option<Node>> {
         let query = NodeQuery { kind: Some(BRIEF.to_owned()), ..NodeQuery::default() };
-        let is_ours = |node: &&Node| {
+        let is_ours = |node: &Node| {
             node.title == self.base
                 && node.metadata["scope"] == self.scope.as_str()
                 && node.metadata["cleared"] != true
         };
-        let nodes = self.knowledge.list(&query)?;
-        Ok(nodes.iter().find(is_ours).map(|node| {
-            let (brief, detailed) = node.content.split_once("\n\n").unwrap_or((&node.content, ""));
-            PassReport { brief: brief.to_owned(), detailed: detailed.to_owned() }
-        }))
+        Ok(self.knowledge.list(&query)?.into_iter().find(is_ours))
     }
 
     /// Every place of which something is said, with its node.
@@ -216,7 +216,12 @@ impl Summaries {
     }
 
     /// Keeps what is said of the whole, in the place of what was said before.
-    pub(super) fn brief(&self, brief: &str, detailed: &str, at: Timestamp) -> Result<()> {
+    pub(super) fn brief(
+        &self,
+        PassReport { brief, detailed }: &PassReport,
+        is_mechanical: bool,
+        at: Timestamp,
+    ) -> Result<()> {
         let (run, base) = (self.run.to_string(), self.base.clone());
         let id =
             NodeId::keyed(at, &[&run, BRIEF, &base, &text_digest(brief), &text_digest(detailed)]);
@@ -227,16 +232,12 @@ impl Summaries {
             agent: Some("investigate".to_owned()),
             run: Some(self.run),
             parent: Some(target),
-            metadata: json!({ "path": base, "scope": self.scope }),
+            metadata: json!({
+                "path": base, "scope": self.scope, "mechanical": is_mechanical,
+            }),
             ..Node::new(id, NodeClass::Meta, BRIEF, base, at)
         };
-        let query = NodeQuery { kind: Some(BRIEF.to_owned()), ..NodeQuery::default() };
-        let before = self.knowledge.list(&query)?.into_iter().find(|old| {
-            old.title == node.title
-                && old.metadata["scope"] == node.metadata["scope"]
-                && old.metadata["cleared"] != true
-        });
-        match before.filter(|old| old.id != node.id) {
+        match self.brief_node()?.filter(|old| old.id != node.id) {
             Some(old) if old.content == node.content => {}
             Some(old) => {
                 self.knowledge.supersede_node(&old.id, &node, &[edge])?;
@@ -248,21 +249,38 @@ impl Summaries {
         Ok(())
     }
 
-    /// Marks what no longer holds, and takes the mark from what holds again.
+    /// Marks what no longer holds and takes the mark from what holds again; flags of places that are
+    /// gone are over.
     pub(super) fn mark_stale(
         &self,
         holds: impl Fn(EntryKind, &str, &Node) -> bool,
+        is_there: impl Fn(&str) -> bool,
         at: Timestamp,
     ) -> Result<u64> {
         let mut stale = 0;
-        for ((kind, path), node) in self.known().iter() {
+        for ((kind, path), node) in self.known().iter_mut() {
             let is_stale = !holds(*kind, path, node);
             stale += u64::from(is_stale);
             if is_stale != node.metadata["stale"].as_bool().unwrap_or(false) {
                 self.knowledge.update_metadata(&node.id, &json!({ "stale": is_stale }), at)?;
+                node.metadata["stale"] = json!(is_stale);
             }
         }
+        self.end_flags(at, |node| {
+            let place = |name: &str| below(&self.base, node.metadata[name].as_str()?);
+            [place("path"), place("dir")].iter().flatten().any(|path| !is_there(path))
+        })?;
         Ok(stale)
+    }
+
+    /// Marks flags as over.
+    fn end_flags(&self, at: Timestamp, is_over: impl Fn(&Node) -> bool) -> Result<()> {
+        let mut flags = self.raised();
+        for node in flags.iter().filter(|node| is_over(node)) {
+            self.knowledge.update_metadata(&node.id, &json!({ "stale": true }), at)?;
+        }
+        flags.retain(|node| !is_over(node));
+        Ok(())
     }
 
     fn edge(
@@ -292,9 +310,9 @@ impl Summaries {
     }
 }
 
-/// Whether a flag is over, or was cleared away.
-fn is_over(node: &Node) -> bool {
-    node.metadata["stale"] == true || node.metadata["cleared"] == true
+fn report_of(node: &Node) -> PassReport {
+    let (brief, detailed) = node.content.split_once("\n\n").unwrap_or((&node.content, ""));
+    PassReport { brief: brief.to_owned(), detailed: detailed.to_owned() }
 }
 
 /// A place from the target, where it is below it.
