@@ -304,8 +304,10 @@ fn a_campaign_that_cannot_be_is_refused_in_words() {
     let none = |_: &str| Err("no".to_owned());
     let plan = read("p").unwrap().campaign("m", None, &HABITS, &none).unwrap();
     assert_eq!(plan.coordinator.unwrap().phases.len(), 1);
-    let error = read("research-x").unwrap_err().to_string();
-    assert!(error.contains("a campaign has for itself"), "{error}");
+    for own in ["research-x", "plan-x", "research", "plan", "evaluation", "decision"] {
+        let error = read(own).unwrap_err().to_string();
+        assert!(error.contains("a campaign has for itself"), "{own}: {error}");
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ use record::{recorded_changes, recorded_lines};
 pub(crate) use status::find_campaign;
 pub use status::{CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_status};
 
-use super::execs::{ExecEnd, tail};
+use super::execs::ExecEnd;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::leading::{LayerLead, LeadEnd, Led};
 use super::phases::{Coordinator, PhasesOver};
@@ -320,6 +320,15 @@ fn started(attempt: u32) -> String {
     if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
 }
 
+/// Returns what a session said that decides. Of what is too long to be kept no part is read: the
+/// rest may say otherwise.
+fn whole_or_nothing(said: String) -> String {
+    match said.len() > SAID_BYTES {
+        true => format!("(The message has {} bytes, too many to be read.)", said.len()),
+        false => said,
+    }
+}
+
 impl CampaignWork<'_> {
     /// What is kept of a coordinator that is over.
     fn record(
@@ -388,7 +397,7 @@ impl CampaignWork<'_> {
         let run = end.and_then(|end| end.stages.last().and_then(|stage| stage.run));
         let Some(run) = run else { return Ok(None) };
         let session = recorded::<ExecEnd>(self.ground.journal, run, &StepKey::session())?;
-        Ok(session.map(|session| tail(&session.result, SAID_BYTES)))
+        Ok(session.map(|session| whole_or_nothing(session.result)))
     }
 }
 
