@@ -391,6 +391,20 @@ fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
     let _ = env.spore(&["dashboard", "--json"]).code(0);
 }
 
+/// A cloned repository names the files that go into prompts.
+#[test]
+fn no_prompt_file_leads_out_of_the_project() {
+    let env = scene();
+    env.write_at(&env.dir().join("secret.md"), "the key\n");
+    std::os::unix::fs::symlink("../../secret.md", env.repo().join("prompts/link.md")).unwrap();
+    for path in ["prompts/link.md", "../secret.md", "/etc/hostname"] {
+        let flow = FLOW.replace("prompts/use.md", path);
+        env.write(".spore/flows/feature.toml", &flow);
+        let told = run(&env, &["campaign", "run", "feature", "tabs", "--dry-run"]);
+        assert!(told.stderr.contains("is outside of the project"), "{path}: {told:?}");
+    }
+}
+
 /// The effects that a campaign has beside those of its coordinators, which have their own matrices:
 /// up to its plan, of its phases, and of a plan that is looked at.
 fn is_of_research(effect: &str) -> bool {

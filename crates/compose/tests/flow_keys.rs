@@ -293,6 +293,10 @@ fn a_campaign_that_cannot_be_is_refused_in_words() {
     assert!(error.contains("is a name that is taken already"), "{error}");
     let error = told("domain", &[("executor", "\"none\"")]);
     assert!(error.contains("there is no executor"), "{error}");
+    for outside in ["\"../secret.md\"", "\"/etc/hostname\"", "\"\""] {
+        let error = told("domain", &[("prompt_file", outside)]);
+        assert!(error.contains("is outside of the project"), "{outside}: {error}");
+    }
     // Phases that are known from the start.
     let flow = "[executors.e]\nrole = \"r\"\n[orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n\
                 [coordinators.c]\nphases = [{ name = \"NAME\", orchestrator = \"o\", target = \"t\" }]\n\

@@ -84,7 +84,9 @@ impl CampaignWork<'_> {
     /// Finds what is on the branch by the record, whatever phase is gone on with first.
     fn recall(&self) -> Result<()> {
         let Some(branch) = &self.ground.branch else { return Ok(()) };
-        let lines = recorded_lines(self.ground.journal, self.place.run)?;
+        let mut lines = recorded_lines(self.ground.journal, self.place.run)?;
+        // What git has no more is not on the branch: it lands again.
+        lines.retain(|line| branch.repository.tree_of(&line.tip).is_ok());
         while let Some(next) = lines.iter().find(|line| line.base == branch.tip()) {
             branch.record(&next.tip);
         }
@@ -412,12 +414,22 @@ impl CampaignWork<'_> {
         let ground = self.ground;
         let key = lead_key(round);
         if let Some(end) = recorded::<LeadEnd>(ground.journal, self.place.run, &key)? {
+            let trouble = end.trouble();
             for (name, attempt) in end.ran {
                 let part = CampaignPart::Phase { name };
-                let record = self.on_record(&part, attempt)?;
-                record.map(|record| machine.apply(&part, &record));
+                match self.on_record(&part, attempt)? {
+                    Some(record)
+                        if ground.has_lost(&self.place, &part.key(attempt), &record.end)? =>
+                    {
+                        machine.lost(&part, &record.end);
+                    }
+                    Some(record) => {
+                        machine.apply(&part, &record);
+                    }
+                    None => {}
+                }
             }
-            machine.led();
+            machine.led(trouble);
             return Ok(None);
         }
         let parts = machine.manifest().phases.into_iter().map(|phase| {
@@ -440,8 +452,8 @@ impl CampaignWork<'_> {
         led.recall()?;
         match lead.work(&mut led, progress)? {
             Err(parked) => Ok(Some(CampaignRest::Parked(parked))),
-            Ok(_) => {
-                machine.led();
+            Ok(end) => {
+                machine.led(end.trouble());
                 Ok(None)
             }
         }
@@ -470,14 +482,34 @@ impl LedCampaign<'_, '_> {
                     continue;
                 };
                 let Some(record) = self.own.on_record(&part, attempt)? else { continue };
+                is_fed = true;
+                if self.has_lost(&part, attempt, &record)? {
+                    continue;
+                }
                 self.machine.apply(&part, &record);
                 self.ran.push((name, attempt));
-                is_fed = true;
             }
             if !is_fed {
                 return Ok(());
             }
         }
+    }
+}
+
+impl LedCampaign<'_, '_> {
+    /// Has a phase begun anew that is on record while what it left is gone.
+    fn has_lost(
+        &mut self,
+        part: &CampaignPart,
+        attempt: u32,
+        record: &CampaignRecord,
+    ) -> Result<bool> {
+        let own = self.own;
+        let is_lost = own.ground.has_lost(&own.place, &part.key(attempt), &record.end)?;
+        if is_lost {
+            self.machine.lost(part, &record.end);
+        }
+        Ok(is_lost)
     }
 }
 
@@ -487,10 +519,16 @@ impl Led for LedCampaign<'_, '_> {
         name: &str,
         progress: &mut dyn Progress,
     ) -> Result<std::result::Result<ChildEnd, String>> {
-        let (part, attempt, plan) = match self.machine.choose(name, None) {
-            Ok(CampaignStep::Coordinate { part, attempt, plan }) => (part, attempt, plan),
-            Ok(_) => return Ok(Err("there is no such phase".to_owned())),
-            Err(why) => return Ok(Err(why)),
+        let (part, attempt, plan) = loop {
+            let (part, attempt, plan) = match self.machine.choose(name, None) {
+                Ok(CampaignStep::Coordinate { part, attempt, plan }) => (part, attempt, plan),
+                Ok(_) => return Ok(Err("there is no such phase".to_owned())),
+                Err(why) => return Ok(Err(why)),
+            };
+            match self.own.on_record(&part, attempt)? {
+                Some(record) if self.has_lost(&part, attempt, &record)? => {}
+                _ => break (part, attempt, plan),
+            }
         };
         let record = self.own.coordinate(self.machine, (&part, attempt), *plan, progress)?;
         if record.end.park.is_none() {

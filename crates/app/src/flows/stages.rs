@@ -373,12 +373,13 @@ impl Orchestrator<'_> {
             key: lead_key(1),
             task: lead_prompt((name, target), ("run_exec", "stage"), &parts),
         };
-        if let Err(parked) = lead.work(&mut led, progress)? {
-            return Ok(StagesOver::Parked(parked));
-        }
+        let leader = match lead.work(&mut led, progress)? {
+            Ok(leader) => leader,
+            Err(parked) => return Ok(StagesOver::Parked(parked)),
+        };
         let (outcome, reason) = match led.chosen.rest() {
             LedRest::Park(parked) => return Ok(StagesOver::Parked(parked)),
-            LedRest::End(outcome, reason) => (outcome, reason),
+            LedRest::End(outcome, reason) => (outcome, leader.explains(outcome, reason)),
         };
         if let Some(parked) = ground.bring_home(&self.place, outcome, progress)? {
             return Ok(StagesOver::Parked(parked));
@@ -407,6 +408,10 @@ impl LedStages<'_, '_> {
                 let key = key_of(own, &step);
                 let end: Option<ChildEnd> = own.ground.steps(&own.place).result(&key)?;
                 let Some(end) = end else { continue };
+                if own.ground.has_lost(&own.place, &key, &end)? {
+                    self.chosen.lost(step.part, &end);
+                    continue 'fed;
+                }
                 self.take(step.part, &end);
                 self.ran.push((stage.name.clone(), step.attempt));
                 continue 'fed;
@@ -444,6 +449,10 @@ impl Led for LedStages<'_, '_> {
         let (steps, key) = (ground.steps(&own.place), key_of(own, &step));
         let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
+            Begun::Done(end) if ground.has_lost(&own.place, &key, &end)? => {
+                self.chosen.lost(at, &end);
+                return self.run(name, progress);
+            }
             Begun::Done(end) => {
                 self.take(at, &end);
                 return Ok(Ok(end));

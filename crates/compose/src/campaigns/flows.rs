@@ -6,6 +6,7 @@ use crate::campaigns::plan::{
     CampaignGoal, CampaignPlan, CampaignTerms, DomainPlan, PhasesWork, PlanningPlan, ResearchPlan,
     notes,
 };
+use crate::documents::one_line;
 use crate::files::flow::{FULL, Flows, MadeLimits};
 use crate::files::flow_campaign::{
     CONSOLIDATE, CampaignDefinition, DECIDE, DECOMPOSE, Domain, EVALUATE, JUDGE, RESEARCH, ROADMAP,
@@ -14,7 +15,9 @@ use crate::files::flow_file::FlowFile;
 use crate::files::flow_stage::{ORCHESTRATE, SENTINEL};
 use crate::files::mode::LayerMode;
 use crate::late::LateWords;
-use crate::plan::{CoordinatorPlan, ExecPlan, ExecTexts, Habits, PlanError, exec_plan, unknown};
+use crate::plan::{
+    CoordinatorPlan, ExecPlan, ExecTexts, Habits, PlanError, exec_plan, is_inside, unknown,
+};
 use crate::wording::Wording;
 
 /// Reads a file that a flow names, by its path below the project's root.
@@ -105,10 +108,14 @@ impl Flows {
         let name = domain.name.value.clone();
         let prompt = match &domain.prompt_file {
             None => None,
-            Some(file) => Some(
-                read(&file.value)
-                    .map_err(|problem| PlanError::NoPrompt { domain: name.clone(), problem })?,
-            ),
+            Some(file) => {
+                let text = match is_inside(&file.value) {
+                    true => read(&file.value),
+                    false => Err(format!("{} is outside of the project", one_line(&file.value))),
+                };
+                let unread = |problem| PlanError::NoPrompt { domain: name.clone(), problem };
+                Some(text.map_err(unread)?)
+            }
         };
         let action = domain.action.as_ref().map_or(RESEARCH, |action| &action.value);
         let file = notes(asked.name, &format!("research-{name}.md"));

@@ -91,8 +91,9 @@ pub struct Campaign {
     /// An evaluation that did not pass, while what it found wrong is mended.
     unanswered: Option<Evaluation>,
     evaluation: PartTries,
-    /// How many rounds a session has led.
+    /// How many rounds a session has led, and why the last one led no further.
     led: u32,
+    lead_trouble: Option<String>,
     stop: Option<CampaignStop>,
 }
 
@@ -130,6 +131,7 @@ impl Campaign {
             unanswered: None,
             evaluation: PartTries::default(),
             led: 0,
+            lead_trouble: None,
             stop: None,
             plan,
         };
@@ -598,9 +600,10 @@ impl Campaign {
         }
     }
 
-    /// A session that led the phases is over.
-    pub fn led(&mut self) {
+    /// A session that led the phases is over, with what went wrong with it where something did.
+    pub fn led(&mut self, trouble: Option<String>) {
         self.led += 1;
+        self.lead_trouble = trouble;
         // What it left out is no more done than what failed.
         for one in &mut self.phases {
             if one.state == CampaignPhaseState::Waiting {
@@ -720,7 +723,8 @@ impl Campaign {
             Some(end) => format!("{}: {}", one.plan.name, end.told()),
             None => format!("{} could not begin", one.plan.name),
         };
-        let reason = missed.iter().map(told).collect::<Vec<_>>().join("; ");
+        let reasons = missed.iter().map(told).chain(self.lead_trouble.clone());
+        let reason = reasons.collect::<Vec<_>>().join("; ");
         // What an evaluator turned down is not partly good because the mending failed as well.
         if let Some(evaluation) = &self.unanswered {
             let found = &evaluation.reason;

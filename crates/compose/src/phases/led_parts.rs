@@ -216,6 +216,16 @@ impl LedParts {
         }
     }
 
+    /// Has a part run anew whose end is on record while what it left is gone. It is no attempt of
+    /// the session's, which asked for none of it.
+    pub fn lost(&mut self, at: usize, end: &ChildEnd) {
+        let (outcome, line) = (Outcome::Failure, None);
+        let reason = Some("what it left, or stood on, is gone".to_owned());
+        let part = &mut self.parts[at];
+        part.max_attempts = part.max_attempts.saturating_add(1);
+        part.ends.push(ChildEnd { outcome, line, reason, ..end.clone() });
+    }
+
     /// Says what the whole comes to when the session is over.
     pub fn rest(&self) -> LedRest {
         match &self.stop {
@@ -420,6 +430,18 @@ mod tests {
         assert_eq!(chosen.choose("B").unwrap_err(), why);
         let LedRest::End(outcome, _) = chosen.rest() else { panic!() };
         assert_eq!(outcome, Outcome::NeedsRefinement);
+    }
+
+    #[test]
+    fn what_is_gone_is_run_again_before_what_stands_on_it() {
+        let mut chosen = three();
+        chosen.lost(0, &end(Outcome::Success));
+        assert_eq!(chosen.choose("C").unwrap_err(), "C waits for: A");
+        for attempt in 2..=5 {
+            assert_eq!(chosen.choose("A").unwrap().attempt, attempt);
+            assert!(chosen.apply(0, &end(Outcome::Failure)));
+        }
+        assert!(chosen.choose("A").is_err());
     }
 
     proptest! {

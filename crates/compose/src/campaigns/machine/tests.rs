@@ -431,7 +431,7 @@ fn a_phase_that_comes_too_late_is_refused() {
     assert_eq!(refused(&bare("a"), "", 1, "apply"), late("the work is being brought home"));
     let mut led = Campaign::new(CampaignPlan { mode: LayerMode::Agent, ..bare("a") }, Vec::new());
     assert!(led.allow(add(), &never).is_ok());
-    led.led();
+    led.led(None);
     assert_eq!(led.allow(add(), &never).err(), late("the session that led the phases is over"));
 }
 
@@ -509,14 +509,15 @@ fn a_session_that_leads_chooses_among_what_is_there_and_left_out_is_not_done() {
     machine.apply(&part, &record(1, 0, &part));
     assert_eq!(machine.choose("a", None).unwrap_err(), "a is done already");
     assert!(machine.choose("b", None).is_ok());
-    machine.led();
+    machine.led(None);
     // What was left out is a round of healing for another session.
     assert_eq!(machine.go_on(), CampaignNext::Do(CampaignStep::Lead { round: 2 }));
-    machine.led();
+    machine.led(None);
     assert_eq!(machine.go_on(), CampaignNext::Do(CampaignStep::Lead { round: 3 }));
-    machine.led();
+    machine.led(Some("its time was up".to_owned()));
     let CampaignNext::Do(CampaignStep::Finish { ending }) = machine.go_on() else { panic!() };
     assert_eq!(ending.outcome, Outcome::Partial);
+    assert!(ending.reason.contains("its time was up"), "{}", ending.reason);
 }
 
 proptest! {
