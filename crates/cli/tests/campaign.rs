@@ -391,6 +391,38 @@ fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
     let _ = env.spore(&["dashboard", "--json"]).code(0);
 }
 
+/// Linters warn by themselves, but no phase lands that makes one red.
+#[test]
+fn a_linter_that_a_phase_makes_red_keeps_it_from_landing_and_one_that_was_red_does_not() {
+    let flow = r#"
+[executors.make]
+role = "builder"
+prompt = "Make {target}."
+[orchestrators.once]
+stages = [{ name = "WORK", executor = "make", heal = 0, retry = 0 }]
+[coordinators.one]
+phases = [{ name = "build", orchestrator = "once", target = "the answer" }]
+[campaigns.small]
+coordinator = "one"
+heal = 0
+"#;
+    let parts = "[[session]]\nrole = \"builder\"\nbounce = 1\nfinal = \"STAGE_WORK_COMPLETE\"\n\
+                 steps = [{ write = \"answer.txt\", content = \"42 \\n\" }]\n";
+    for (lint, code, grade) in [("! grep -q ' $' answer.txt", 10, "FAIL"), ("false", 0, "WARN")] {
+        let env = scene_with(flow, parts);
+        let config = format!(
+            "[gates.commands.check]\nrun = \"sh check.sh\"\n\
+             [gates.commands.lint]\nrun = \"{lint}\"\nkind = \"lint\"\n"
+        );
+        env.write(".spore/config.toml", &config);
+        let output = run(&env, &["campaign", "run", "small", "--json"]);
+        assert_eq!(output.code, code, "{lint}: {output:?}");
+        let told = env.spore(&["campaign", "status", "--json"]).code(0).json();
+        assert_eq!(told["phases"][0]["sentinel_grade"], grade, "{lint}: {told:#}");
+        assert_eq!(told["phases"][0]["commit"].is_string(), code == 0, "{told:#}");
+    }
+}
+
 /// A cloned repository names the files that go into prompts.
 #[test]
 fn no_prompt_file_leads_out_of_the_project() {
