@@ -382,6 +382,8 @@ fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
     }
     let report = scenes::artefact(&env, "execution-report.md");
     assert!(report.contains("| ship | complete | 2 | 0 | PASS |"), "{report}");
+    let review = scenes::artefact(&env, "review-2.md");
+    assert!(review.contains("- build (waits for notes): the answer\n  - once: WORK\n"), "{review}");
     let shown = env.spore(&["campaign", "status"]).code(0);
     insta::assert_snapshot!("campaign_status_over", scenes::plain(&shown.stdout));
     let listed = env.spore(&["runs", "list", "--kind", "campaign", "--json"]).code(0).json();
@@ -421,6 +423,36 @@ heal = 0
         assert_eq!(told["phases"][0]["sentinel_grade"], grade, "{lint}: {told:#}");
         assert_eq!(told["phases"][0]["commit"].is_string(), code == 0, "{told:#}");
     }
+}
+
+/// What is found out and planned is not checked like the product: so it is none of it.
+#[test]
+fn research_and_plans_change_nothing_but_their_notes() {
+    let flow = r#"
+[executors.look]
+role = "researcher"
+prompt = "Find out what {target} needs."
+[campaigns.small]
+domains = [{ name = "code", executor = "look" }]
+ends_with = "research"
+"#;
+    let parts = |more: &str| {
+        let session = |bounce: u32| {
+            format!(
+                "[[session]]\nrole = \"researcher\"\nbounce = {bounce}\nfinal = \"STAGE_RESEARCH_COMPLETE\"\n\
+                 steps = [{{ write = \"notes/small/research-code.md\", content = \"code\\n\" }}{more}]\n"
+            )
+        };
+        (1..=4).map(session).collect::<String>()
+    };
+    let env = scene_with(flow, &parts(""));
+    let _ = run(&env, &["campaign", "run", "small", "tabs", "--apply", "merge"]).code(0);
+    assert!(env.repo().join("notes/small/research-code.md").exists());
+    let env = scene_with(flow, &parts(", { write = \"answer.txt\", content = \"\" }"));
+    let output = run(&env, &["campaign", "run", "small", "tabs", "--apply", "merge", "--json"]);
+    assert_ne!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("was to change notes/small/ alone"), "{output:?}");
+    assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "41\n");
 }
 
 /// A cloned repository names the files that go into prompts.

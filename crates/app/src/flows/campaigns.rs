@@ -240,7 +240,9 @@ impl CampaignWork<'_> {
             _ => None,
         };
         let id = self.place.run.short();
-        let text = review_document(&self.plan, &machine.manifest(), roadmap.as_deref(), &id);
+        let planned = machine.planned();
+        let phases = (revision, planned.as_slice());
+        let text = review_document(&self.plan, phases, roadmap.as_deref(), &id);
         ground.write(&ground.dir().join(&file), &text)?;
         let reason = format!("{REVIEW}: {}", ground.path_of(&file));
         let (outcome, park) = (Outcome::NeedsHuman, Park::Human);

@@ -166,7 +166,10 @@ impl Flows {
             ExecTexts { prompt: prompt.unwrap_or_else(|| executor.prompt.clone()), artifact: None };
         let target = Wording::from(asked.task);
         let plan = exec_plan(name, executor, (action, &target), &texts, &mut LateWords::default())?;
-        Ok(ExecPlan { artifact, ..plan })
+        // What it finds out and plans is brought to the branch without checks of the product, so it
+        // changes nothing of it.
+        let writes_below = artifact.is_some().then(|| notes(asked.name, ""));
+        Ok(ExecPlan { artifact, writes_below, ..plan })
     }
 
     /// A session that says something and changes nothing.

@@ -29,7 +29,7 @@ use crate::campaigns::plan::{CampaignGoal, CampaignPlan};
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
 use crate::files::mode::LayerMode;
-use crate::plan::CoordinatorPlan;
+use crate::plan::{CoordinatorPlan, PhasePlan};
 use crate::wording::FlowData;
 
 #[derive(Clone, PartialEq, Debug)]
@@ -679,6 +679,12 @@ impl Campaign {
             return late("the work is being brought home");
         }
         Ok(())
+    }
+
+    /// Its phases as they are planned, without those that a person took out.
+    pub fn planned(&self) -> Vec<&PhasePlan> {
+        let left = self.phases.iter().filter(|one| one.state != CampaignPhaseState::Dropped);
+        left.map(|one| &one.plan).collect()
     }
 
     /// The names of its phases.
