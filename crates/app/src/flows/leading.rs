@@ -95,7 +95,7 @@ impl LeadEnd {
         (self.outcome != Outcome::Success).then(told)
     }
 
-    /// What a layer came to, with what its session came to where that may be why.
+    /// Puts the trouble of the session beside how its layer ended, as that may be why.
     pub(crate) fn explains(&self, outcome: Outcome, reason: String) -> String {
         match self.trouble() {
             Some(trouble) if outcome != Outcome::Success => format!("{reason}; {trouble}"),
