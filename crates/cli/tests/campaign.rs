@@ -382,6 +382,8 @@ fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
     }
     let report = scenes::artefact(&env, "execution-report.md");
     assert!(report.contains("| ship | complete | 2 | 0 | PASS |"), "{report}");
+    let review = scenes::artefact(&env, "review-2.md");
+    assert!(review.contains("- build (waits for notes): the answer\n  - once: WORK\n"), "{review}");
     let shown = env.spore(&["campaign", "status"]).code(0);
     insta::assert_snapshot!("campaign_status_over", scenes::plain(&shown.stdout));
     let listed = env.spore(&["runs", "list", "--kind", "campaign", "--json"]).code(0).json();
@@ -389,6 +391,82 @@ fn a_campaign_of_three_phases_comes_to_its_end_past_all_that_goes_wrong() {
     let _ = env.spore(&["runs", "show", &id]).code(0);
     let _ = env.spore(&["runs", "explain", &id]).code(0);
     let _ = env.spore(&["dashboard", "--json"]).code(0);
+}
+
+/// Linters warn by themselves, but no phase lands that makes one red.
+#[test]
+fn a_linter_that_a_phase_makes_red_keeps_it_from_landing_and_one_that_was_red_does_not() {
+    let flow = r#"
+[executors.make]
+role = "builder"
+prompt = "Make {target}."
+[orchestrators.once]
+stages = [{ name = "WORK", executor = "make", heal = 0, retry = 0 }]
+[coordinators.one]
+phases = [{ name = "build", orchestrator = "once", target = "the answer" }]
+[campaigns.small]
+coordinator = "one"
+heal = 0
+"#;
+    let parts = "[[session]]\nrole = \"builder\"\nbounce = 1\nfinal = \"STAGE_WORK_COMPLETE\"\n\
+                 steps = [{ write = \"answer.txt\", content = \"42 \\n\" }]\n";
+    for (lint, code, grade) in [("! grep -q ' $' answer.txt", 10, "FAIL"), ("false", 0, "WARN")] {
+        let env = scene_with(flow, parts);
+        let config = format!(
+            "[gates.commands.check]\nrun = \"sh check.sh\"\n\
+             [gates.commands.lint]\nrun = \"{lint}\"\nkind = \"lint\"\n"
+        );
+        env.write(".spore/config.toml", &config);
+        let output = run(&env, &["campaign", "run", "small", "--json"]);
+        assert_eq!(output.code, code, "{lint}: {output:?}");
+        let told = env.spore(&["campaign", "status", "--json"]).code(0).json();
+        assert_eq!(told["phases"][0]["sentinel_grade"], grade, "{lint}: {told:#}");
+        assert_eq!(told["phases"][0]["commit"].is_string(), code == 0, "{told:#}");
+    }
+}
+
+/// What is found out and planned is not checked like the product: so it is none of it.
+#[test]
+fn research_and_plans_change_nothing_but_their_notes() {
+    let flow = r#"
+[executors.look]
+role = "researcher"
+prompt = "Find out what {target} needs."
+[campaigns.small]
+domains = [{ name = "code", executor = "look" }]
+ends_with = "research"
+"#;
+    let parts = |more: &str| {
+        let session = |bounce: u32| {
+            format!(
+                "[[session]]\nrole = \"researcher\"\nbounce = {bounce}\nfinal = \"STAGE_RESEARCH_COMPLETE\"\n\
+                 steps = [{{ write = \"notes/small/research-code.md\", content = \"code\\n\" }}{more}]\n"
+            )
+        };
+        (1..=4).map(session).collect::<String>()
+    };
+    let env = scene_with(flow, &parts(""));
+    let _ = run(&env, &["campaign", "run", "small", "tabs", "--apply", "merge"]).code(0);
+    assert!(env.repo().join("notes/small/research-code.md").exists());
+    let env = scene_with(flow, &parts(", { write = \"answer.txt\", content = \"\" }"));
+    let output = run(&env, &["campaign", "run", "small", "tabs", "--apply", "merge", "--json"]);
+    assert_ne!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("was to change notes/small/ alone"), "{output:?}");
+    assert_eq!(std::fs::read_to_string(env.repo().join("answer.txt")).unwrap(), "41\n");
+}
+
+/// A cloned repository names the files that go into prompts.
+#[test]
+fn no_prompt_file_leads_out_of_the_project() {
+    let env = scene();
+    env.write_at(&env.dir().join("secret.md"), "the key\n");
+    std::os::unix::fs::symlink("../../secret.md", env.repo().join("prompts/link.md")).unwrap();
+    for path in ["prompts/link.md", "../secret.md", "/etc/hostname"] {
+        let flow = FLOW.replace("prompts/use.md", path);
+        env.write(".spore/flows/feature.toml", &flow);
+        let told = run(&env, &["campaign", "run", "feature", "tabs", "--dry-run"]);
+        assert!(told.stderr.contains("is outside of the project"), "{path}: {told:?}");
+    }
 }
 
 /// The effects that a campaign has beside those of its coordinators, which have their own matrices:

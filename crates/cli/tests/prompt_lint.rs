@@ -25,6 +25,20 @@ fn a_role_a_path_and_stages_in_the_wrong_place_are_errors_with_their_line() {
 }
 
 #[test]
+fn what_a_flow_names_as_a_prompt_is_one_wherever_it_is() {
+    let env = scenes::small();
+    env.write("texts/use.md", "Who uses {target}?\nYou are a critic.\n");
+    env.write(
+        ".spore/flows/look.toml",
+        "[campaigns.look]\ndomains = [{ name = \"use\", executor = \"e\", prompt_file = \"texts/use.md\" }]\n",
+    );
+    let report = env.spore(&["prompt-lint", "--json"]).code(1).json();
+    assert_eq!(report["files"], 2);
+    assert_eq!(report["problems"][0]["file"], "texts/use.md");
+    assert_eq!(report["problems"][0]["line"], 2);
+}
+
+#[test]
 fn the_roles_that_are_written_out_for_editing_pass() {
     let env = scenes::small();
     let _ = env.spore(&["init", "--agents"]).code(0);

@@ -26,6 +26,9 @@ pub fn prompt(
     if let Some(artifact) = &plan.artifact {
         text.push_str(&format!("\nLeave the result in `{artifact}`: it is looked for.\n"));
     }
+    if let Some(dir) = &plan.writes_below {
+        text.push_str(&format!("Change no file outside of `{dir}`.\n"));
+    }
     if let Some(diagnosis) = diagnosis {
         text.push_str(&format!(
             "\n## What went wrong before\n\nAttempt {} did not succeed: {}\n",

@@ -64,7 +64,7 @@ pub use plan::{
     PlanError, StagePlan, StageWork,
 };
 pub use prompt_lint::{
-    PromptKind, PromptProblem, PromptRule, lint_document, lint_flow_file, lint_prompt,
+    PromptKind, PromptProblem, PromptRule, lint_document, lint_flow_file, lint_prompt, prompt_files,
 };
 pub use sentinel::{
     Audit, AuditFinding, AuditedRequirement, CheckFinding, CheckResult, CycleComparison,

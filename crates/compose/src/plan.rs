@@ -66,6 +66,9 @@ pub struct ExecPlan {
     /// Whether it fails where it changed any file: a session that judges leaves its words alone.
     #[serde(default, skip_serializing_if = "is_not")]
     pub reads_only: bool,
+    /// The directory that all of its changes are to be in, where it is held to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_below: Option<String>,
 }
 
 fn is_not(it: &bool) -> bool {
@@ -605,6 +608,7 @@ pub(crate) fn exec_plan(
         timeout: executor.timeout,
         artifact,
         reads_only: false,
+        writes_below: None,
     })
 }
 

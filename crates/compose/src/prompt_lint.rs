@@ -100,6 +100,30 @@ pub fn lint_flow_file(text: &str) -> Vec<PromptProblem> {
     problems
 }
 
+/// Returns the files that a flow file names as prompts.
+pub fn prompt_files(text: &str) -> Vec<String> {
+    fn look_for(item: &Item, files: &mut Vec<String>) {
+        if let Some(table) = item.as_table_like() {
+            for (key, below) in table.iter() {
+                match below.as_str().filter(|_| key == "prompt_file") {
+                    Some(file) => files.push(file.to_owned()),
+                    None => look_for(below, files),
+                }
+            }
+        }
+        for table in item.as_array_of_tables().into_iter().flatten() {
+            look_for(&Item::Table(table.clone()), files);
+        }
+        for value in item.as_array().into_iter().flatten() {
+            look_for(&Item::Value(value.clone()), files);
+        }
+    }
+    let Ok(document) = Document::parse(text) else { return Vec::new() };
+    let mut files = Vec::new();
+    look_for(document.as_item(), &mut files);
+    files
+}
+
 /// Returns what is wrong with the flow files that a document shows: its fenced blocks of TOML.
 pub fn lint_document(text: &str) -> Vec<PromptProblem> {
     let mut problems = Vec::new();
@@ -343,5 +367,12 @@ mod tests {
         }
         assert!(seen >= 23, "{seen} roles and flows were found");
         assert_eq!(wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn prompts_that_a_flow_names_by_their_file_are_found() {
+        let flow = "[campaigns.a]\ndomains = [{ name = \"x\", prompt_file = \"x.md\" }]\n\
+                    [[campaigns.b.domains]]\nname = \"y\"\nprompt_file = \"y.md\"\n";
+        assert_eq!(prompt_files(flow), ["x.md", "y.md"]);
     }
 }

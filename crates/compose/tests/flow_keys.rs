@@ -293,6 +293,10 @@ fn a_campaign_that_cannot_be_is_refused_in_words() {
     assert!(error.contains("is a name that is taken already"), "{error}");
     let error = told("domain", &[("executor", "\"none\"")]);
     assert!(error.contains("there is no executor"), "{error}");
+    for outside in ["\"../secret.md\"", "\"/etc/hostname\"", "\"\""] {
+        let error = told("domain", &[("prompt_file", outside)]);
+        assert!(error.contains("is outside of the project"), "{outside}: {error}");
+    }
     // Phases that are known from the start.
     let flow = "[executors.e]\nrole = \"r\"\n[orchestrators.o]\nstages = [{ name = \"A\", executor = \"e\" }]\n\
                 [coordinators.c]\nphases = [{ name = \"NAME\", orchestrator = \"o\", target = \"t\" }]\n\
@@ -304,8 +308,10 @@ fn a_campaign_that_cannot_be_is_refused_in_words() {
     let none = |_: &str| Err("no".to_owned());
     let plan = read("p").unwrap().campaign("m", None, &HABITS, &none).unwrap();
     assert_eq!(plan.coordinator.unwrap().phases.len(), 1);
-    let error = read("research-x").unwrap_err().to_string();
-    assert!(error.contains("a campaign has for itself"), "{error}");
+    for own in ["research-x", "plan-x", "research", "plan", "evaluation", "decision"] {
+        let error = read(own).unwrap_err().to_string();
+        assert!(error.contains("a campaign has for itself"), "{own}: {error}");
+    }
 }
 
 #[test]

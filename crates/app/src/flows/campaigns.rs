@@ -27,7 +27,7 @@ use record::{recorded_changes, recorded_lines};
 pub(crate) use status::find_campaign;
 pub use status::{CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_status};
 
-use super::execs::{ExecEnd, tail};
+use super::execs::ExecEnd;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::leading::{LayerLead, LeadEnd, Led};
 use super::phases::{Coordinator, PhasesOver};
@@ -84,7 +84,9 @@ impl CampaignWork<'_> {
     /// Finds what is on the branch by the record, whatever phase is gone on with first.
     fn recall(&self) -> Result<()> {
         let Some(branch) = &self.ground.branch else { return Ok(()) };
-        let lines = recorded_lines(self.ground.journal, self.place.run)?;
+        let mut lines = recorded_lines(self.ground.journal, self.place.run)?;
+        // What git has no more is not on the branch: it lands again.
+        lines.retain(|line| branch.repository.tree_of(&line.tip).is_ok());
         while let Some(next) = lines.iter().find(|line| line.base == branch.tip()) {
             branch.record(&next.tip);
         }
@@ -238,7 +240,9 @@ impl CampaignWork<'_> {
             _ => None,
         };
         let id = self.place.run.short();
-        let text = review_document(&self.plan, &machine.manifest(), roadmap.as_deref(), &id);
+        let planned = machine.planned();
+        let phases = (revision, planned.as_slice());
+        let text = review_document(&self.plan, phases, roadmap.as_deref(), &id);
         ground.write(&ground.dir().join(&file), &text)?;
         let reason = format!("{REVIEW}: {}", ground.path_of(&file));
         let (outcome, park) = (Outcome::NeedsHuman, Park::Human);
@@ -320,6 +324,15 @@ fn started(attempt: u32) -> String {
     if attempt == 1 { "STARTING".to_owned() } else { format!("RETRY:{attempt}") }
 }
 
+/// Returns what a session said that decides. Of what is too long to be kept no part is read: the
+/// rest may say otherwise.
+fn whole_or_nothing(said: String) -> String {
+    match said.len() > SAID_BYTES {
+        true => format!("(The message has {} bytes, too many to be read.)", said.len()),
+        false => said,
+    }
+}
+
 impl CampaignWork<'_> {
     /// What is kept of a coordinator that is over.
     fn record(
@@ -388,7 +401,7 @@ impl CampaignWork<'_> {
         let run = end.and_then(|end| end.stages.last().and_then(|stage| stage.run));
         let Some(run) = run else { return Ok(None) };
         let session = recorded::<ExecEnd>(self.ground.journal, run, &StepKey::session())?;
-        Ok(session.map(|session| tail(&session.result, SAID_BYTES)))
+        Ok(session.map(|session| whole_or_nothing(session.result)))
     }
 }
 
@@ -403,12 +416,22 @@ impl CampaignWork<'_> {
         let ground = self.ground;
         let key = lead_key(round);
         if let Some(end) = recorded::<LeadEnd>(ground.journal, self.place.run, &key)? {
+            let trouble = end.trouble();
             for (name, attempt) in end.ran {
                 let part = CampaignPart::Phase { name };
-                let record = self.on_record(&part, attempt)?;
-                record.map(|record| machine.apply(&part, &record));
+                match self.on_record(&part, attempt)? {
+                    Some(record)
+                        if ground.has_lost(&self.place, &part.key(attempt), &record.end)? =>
+                    {
+                        machine.lost(&part, &record.end);
+                    }
+                    Some(record) => {
+                        machine.apply(&part, &record);
+                    }
+                    None => {}
+                }
             }
-            machine.led();
+            machine.led(trouble);
             return Ok(None);
         }
         let parts = machine.manifest().phases.into_iter().map(|phase| {
@@ -431,8 +454,8 @@ impl CampaignWork<'_> {
         led.recall()?;
         match lead.work(&mut led, progress)? {
             Err(parked) => Ok(Some(CampaignRest::Parked(parked))),
-            Ok(_) => {
-                machine.led();
+            Ok(end) => {
+                machine.led(end.trouble());
                 Ok(None)
             }
         }
@@ -461,14 +484,34 @@ impl LedCampaign<'_, '_> {
                     continue;
                 };
                 let Some(record) = self.own.on_record(&part, attempt)? else { continue };
+                is_fed = true;
+                if self.has_lost(&part, attempt, &record)? {
+                    continue;
+                }
                 self.machine.apply(&part, &record);
                 self.ran.push((name, attempt));
-                is_fed = true;
             }
             if !is_fed {
                 return Ok(());
             }
         }
+    }
+}
+
+impl LedCampaign<'_, '_> {
+    /// Has a phase begun anew that is on record while what it left is gone.
+    fn has_lost(
+        &mut self,
+        part: &CampaignPart,
+        attempt: u32,
+        record: &CampaignRecord,
+    ) -> Result<bool> {
+        let own = self.own;
+        let is_lost = own.ground.has_lost(&own.place, &part.key(attempt), &record.end)?;
+        if is_lost {
+            self.machine.lost(part, &record.end);
+        }
+        Ok(is_lost)
     }
 }
 
@@ -478,10 +521,16 @@ impl Led for LedCampaign<'_, '_> {
         name: &str,
         progress: &mut dyn Progress,
     ) -> Result<std::result::Result<ChildEnd, String>> {
-        let (part, attempt, plan) = match self.machine.choose(name, None) {
-            Ok(CampaignStep::Coordinate { part, attempt, plan }) => (part, attempt, plan),
-            Ok(_) => return Ok(Err("there is no such phase".to_owned())),
-            Err(why) => return Ok(Err(why)),
+        let (part, attempt, plan) = loop {
+            let (part, attempt, plan) = match self.machine.choose(name, None) {
+                Ok(CampaignStep::Coordinate { part, attempt, plan }) => (part, attempt, plan),
+                Ok(_) => return Ok(Err("there is no such phase".to_owned())),
+                Err(why) => return Ok(Err(why)),
+            };
+            match self.own.on_record(&part, attempt)? {
+                Some(record) if self.has_lost(&part, attempt, &record)? => {}
+                _ => break (part, attempt, plan),
+            }
         };
         let record = self.own.coordinate(self.machine, (&part, attempt), *plan, progress)?;
         if record.end.park.is_none() {

@@ -246,12 +246,20 @@ impl Checks<'_> {
             None => self.present(repository, cycle, &ticket)?,
         };
         let gates = self.open_gates(cycle, &ticket)?;
-        let Checked::Done(results) =
-            self.check(repository, gates, (&commit, &tree), cycle, progress)?
+        let Checked::Done(results) = self.check(
+            repository,
+            gates,
+            (&commit, &tree),
+            (cycle, &self.settings.gates),
+            progress,
+        )?
         else {
             return Ok(None);
         };
-        let checks = results.iter().map(|result| self.judged(result, cycle)).collect();
+        let Some(broken) = self.broken_lints(repository, gates, &results, progress)? else {
+            return Ok(None);
+        };
+        let checks = results.iter().map(|result| self.judged(result, cycle, &broken)).collect();
         let found = Verification::grade(cycle, tree, checks, machine.last());
         let mut entry = ground.steps(&self.place).entry(&found)?;
         let change = RunChange {
@@ -334,7 +342,7 @@ impl Checks<'_> {
         repository: &Repository,
         run: RunId,
         what: (&CommitId, &TreeId),
-        cycle: u32,
+        (cycle, commands): (u32, &[Gate]),
         progress: &mut dyn Progress,
     ) -> Result<Checked> {
         let ground = self.ground;
@@ -342,7 +350,7 @@ impl Checks<'_> {
         let enforcement = Enforcement::find(around, config, "")?;
         let gates = GateRuns {
             checkouts: &self.site().checkouts(repository),
-            gates: &self.settings.gates,
+            gates: commands,
             journal: ground.journal,
             sandboxes: Sandboxes { around, workspace, config, run: ground.root },
             enforcement: &enforcement,
@@ -362,10 +370,38 @@ impl Checks<'_> {
         gates.run(&check, progress)
     }
 
-    fn judged(&self, result: &GateResult, cycle: u32) -> CheckResult {
+    /// Returns the linters that are red and were green at the base of the flow's branch. By themselves
+    /// linters warn; what a flow broke may not land. Nothing where it was interrupted.
+    fn broken_lints(
+        &self,
+        repository: &Repository,
+        run: RunId,
+        results: &[GateResult],
+        progress: &mut dyn Progress,
+    ) -> Result<Option<Vec<String>>> {
+        let branch = self.ground.branch.as_ref().filter(|_| self.at.is_some());
+        let is_red = |gate: &&Gate| {
+            let own = results.iter().find(|result| result.gate == gate.name);
+            gate.kind == GateKind::Lint && own.is_some_and(|own| own.standing != Standing::Green)
+        };
+        let red: Vec<Gate> = self.settings.gates.iter().filter(is_red).cloned().collect();
+        let Some(branch) = branch.filter(|_| !red.is_empty()) else { return Ok(Some(Vec::new())) };
+        let what = (&branch.base, &repository.tree_of(&branch.base)?);
+        // Cycles are counted from one: what the base says has its logs where no cycle has them.
+        Ok(match self.check(repository, run, what, (0, &red), progress)? {
+            Checked::Done(before) => {
+                let green = before.into_iter().filter(|one| one.standing == Standing::Green);
+                Some(green.map(|one| one.gate).collect())
+            }
+            _ => None,
+        })
+    }
+
+    fn judged(&self, result: &GateResult, cycle: u32, broken: &[String]) -> CheckResult {
         let passed = result.standing == Standing::Green;
         let gate = self.settings.gates.iter().find(|gate| gate.name == result.gate);
-        let warns = gate.is_some_and(|gate| gate.kind == GateKind::Lint);
+        let warns =
+            gate.is_some_and(|gate| gate.kind == GateKind::Lint) && !broken.contains(&result.gate);
         let log = result.log.file_name().map_or_else(PathBuf::new, PathBuf::from);
         let log = self.place.dir.join("sentinel").join(format!("cycle-{cycle}")).join(log);
         let printed = spore_effects::files::read(&result.log).unwrap_or_default();

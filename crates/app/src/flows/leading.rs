@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ use spore_tools::{Declared, ToolAnswer};
 
 use super::flow::{ActiveFlow, LayerPlace};
 use crate::agents::backends::{backend, model};
+use crate::agents::leaders::refuse_unless_leads;
 use crate::agents::roles::RoleTerms;
 use crate::base::files::{create_dir, remove_empty_dir};
 use crate::base::run_files::SessionFiles;
@@ -58,6 +60,10 @@ pub(crate) trait Led {
 /// The share of what is left that a session which leads may cost itself.
 const SHARE: i64 = 4;
 
+/// How long a session may lead. It does nothing itself: what it has run takes its own time, and
+/// whether the session is silent meanwhile is watched like everywhere.
+const LEAD_TIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// One session that leads.
 pub(crate) struct LayerLead<'a> {
     pub(crate) ground: &'a ActiveFlow<'a>,
@@ -77,6 +83,25 @@ pub(crate) struct LeadEnd {
     pub(crate) reason: Option<String>,
     /// What it had run, in that order.
     pub(crate) ran: Vec<(String, u32)>,
+}
+
+impl LeadEnd {
+    /// Why the session led no further, where it did not end well by itself.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let code = self.outcome.exit_code();
+        let why = self.reason.as_deref().map(|why| spore_plain::line_within(why, 500));
+        let why = why.unwrap_or_else(|| "it gave no reason".to_owned());
+        let told = || format!("the session that led ended with exit code {code}: {why}");
+        (self.outcome != Outcome::Success).then(told)
+    }
+
+    /// Puts the trouble of the session beside how its layer ended, as that may be why.
+    pub(crate) fn explains(&self, outcome: Outcome, reason: String) -> String {
+        match self.trouble() {
+            Some(trouble) if outcome != Outcome::Success => format!("{reason}; {trouble}"),
+            _ => reason,
+        }
+    }
 }
 
 /// What comes to the leading thread while the session works.
@@ -285,10 +310,12 @@ impl LayerLead<'_> {
     ) -> Result<SessionPlan> {
         let (ground, config) = (self.ground, self.ground.config);
         let choice = &ground.leader;
+        // What is planned on the way was not there when the flow was let begin.
+        refuse_unless_leads(&choice.backend)?;
         let agent = backend(ground.around, config, &choice.backend, choice.scenario.as_deref())?;
         let tier = config.roles.of(LEADER).tier.as_str();
         let named = Some(choice.model.as_deref().unwrap_or(tier));
-        let own = RoleTerms::settle(config, LEADER, None, None);
+        let own = RoleTerms::settle(config, LEADER, None, Some(LEAD_TIME));
         let enforcement = Enforcement::find(ground.around, config, &choice.backend)?;
         let dir = self.place.dir.join(self.key.to_string().replace('/', "-"));
         let note = match ticket.attempt {

@@ -410,12 +410,13 @@ impl Coordinator<'_> {
             key: lead_key(1),
             task: lead_prompt((&self.plan.coordinator, about), ("run_stage", "phase"), &parts),
         };
-        if let Err(parked) = lead.work(&mut led, progress)? {
-            return Ok(PhasesOver::Parked(parked));
-        }
+        let leader = match lead.work(&mut led, progress)? {
+            Ok(leader) => leader,
+            Err(parked) => return Ok(PhasesOver::Parked(parked)),
+        };
         let (outcome, reason) = match led.chosen.rest() {
             LedRest::Park(parked) => return Ok(PhasesOver::Parked(parked)),
-            LedRest::End(outcome, reason) => (outcome, reason),
+            LedRest::End(outcome, reason) => (outcome, leader.explains(outcome, reason)),
         };
         if let Some(parked) = ground.bring_home(&self.place, outcome, progress)? {
             return Ok(PhasesOver::Parked(parked));
@@ -478,9 +479,13 @@ impl LedPhases<'_, '_> {
                 let key = PhaseStep::key_of(&own.plan, step.part, step.attempt);
                 let end: Option<ChildEnd> = own.ground.steps(&own.place).result(&key)?;
                 let Some(end) = end else { continue };
+                is_fed = true;
+                if own.ground.has_lost(&own.place, &key, &end)? {
+                    self.chosen.lost(step.part, &end);
+                    continue;
+                }
                 self.chosen.apply(step.part, &end);
                 self.ran.push((phase.name.clone(), step.attempt));
-                is_fed = true;
             }
             if !is_fed {
                 return Ok(());
@@ -507,6 +512,10 @@ impl Led for LedPhases<'_, '_> {
             intent = intent.with("base", branch.tip().to_string());
         }
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
+            Begun::Done(end) if ground.has_lost(&own.place, &key, &end)? => {
+                self.chosen.lost(phase, &end);
+                return self.run(name, progress);
+            }
             Begun::Done(end) => {
                 self.chosen.apply(phase, &end);
                 return Ok(Ok(end));

@@ -1,9 +1,12 @@
 //! `spore prompt-lint`: holds the prompts of a project to what belongs into each.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spore_compose::{PromptKind, PromptProblem, lint_document, lint_flow_file, lint_prompt};
+use spore_compose::{
+    PromptKind, PromptProblem, lint_document, lint_flow_file, lint_prompt, prompt_files,
+};
 use spore_effects::files::{paths_in, read_text};
 use spore_model::Fault;
 
@@ -30,14 +33,16 @@ const DEEPEST: usize = 6;
 
 /// Looks at the prompts below `paths`; where none is named, at those of the project.
 pub fn lint_prompts(around: &Surroundings, paths: &[PathBuf]) -> Result<PromptLint> {
-    let mut lint = PromptLint::default();
     if paths.is_empty() {
         let root = Workspace::find(around)?.root().to_owned();
-        for own in [".spore/agents", ".claude/agents", ".spore/prompts", ".spore/flows"] {
-            look(&root.join(own), &root, DEEPEST, &mut lint)?;
+        // Flows first: what they name as a prompt is one, wherever it is.
+        let mut looker = PromptLooker::from(&root);
+        for own in [".spore/flows", ".spore/agents", ".claude/agents", ".spore/prompts"] {
+            looker.look(&root.join(own), DEEPEST)?;
         }
-        return Ok(lint);
+        return Ok(looker.lint);
     }
+    let mut looker = PromptLooker::from(&around.cwd);
     for path in paths {
         let path = around.cwd.join(path);
         if !path.exists() {
@@ -46,33 +51,74 @@ pub fn lint_prompts(around: &Surroundings, paths: &[PathBuf]) -> Result<PromptLi
                 "name a file or a directory with prompts, or none for those of the project",
             ));
         }
-        look(&path, &around.cwd, DEEPEST, &mut lint)?;
+        looker.look(&path, DEEPEST)?;
     }
-    Ok(lint)
+    Ok(looker.lint)
 }
 
-fn look(path: &Path, from: &Path, deep: usize, lint: &mut PromptLint) -> Result<()> {
-    let unread = |error| Error::io(format!("cannot read {}", spore_plain::path(path)), error);
-    if path.is_dir() {
-        if deep == 0 {
+/// What was looked at so far, and where from.
+struct PromptLooker<'a> {
+    from: &'a Path,
+    /// Prompts that flows name by their path.
+    named: BTreeSet<PathBuf>,
+    lint: PromptLint,
+}
+
+impl<'a> PromptLooker<'a> {
+    fn from(from: &'a Path) -> Self {
+        Self { from, named: BTreeSet::new(), lint: PromptLint::default() }
+    }
+
+    fn look(&mut self, path: &Path, deep: usize) -> Result<()> {
+        let unread = |error| Error::io(format!("cannot read {}", spore_plain::path(path)), error);
+        if path.is_dir() {
+            if deep == 0 {
+                return Ok(());
+            }
+            for below in paths_in(path).map_err(unread)? {
+                self.look(&below, deep - 1)?;
+            }
             return Ok(());
         }
-        for below in paths_in(path).map_err(unread)? {
-            look(&below, from, deep - 1, lint)?;
+        let Some(text) = Text::of(path) else { return Ok(()) };
+        if self.named.contains(path) {
+            return Ok(());
         }
-        return Ok(());
+        let words = read_text(path).map_err(unread)?;
+        self.take(path, text.problems(&words));
+        if matches!(text, Text::Flow) {
+            for file in prompt_files(&words) {
+                self.look_at_named(&file)?;
+            }
+        }
+        Ok(())
     }
-    let Some(text) = Text::of(path) else { return Ok(()) };
-    let problems = text.problems(&read_text(path).map_err(unread)?);
-    let shown = path.strip_prefix(from).unwrap_or(path);
-    lint.files += 1;
-    lint.problems.extend(problems.into_iter().map(|one| LintedLine {
-        file: spore_plain::path(shown),
-        line: one.line,
-        rule: one.rule.as_str().to_owned(),
-        problem: one.to_string(),
-    }));
-    Ok(())
+
+    /// Looks at a prompt that a flow names. One that is not there, or elsewhere, is refused by the
+    /// flow itself.
+    fn look_at_named(&mut self, file: &str) -> Result<()> {
+        let path = self.from.join(file);
+        let is_inside = path.canonicalize().is_ok_and(|real| real.starts_with(self.from));
+        if !is_inside || !self.named.insert(path.clone()) {
+            return Ok(());
+        }
+        let words = read_text(&path).map_err(|error| {
+            Error::io(format!("cannot read {}", spore_plain::path(&path)), error)
+        })?;
+        self.take(&path, lint_prompt(PromptKind::Task, &words));
+        Ok(())
+    }
+
+    fn take(&mut self, path: &Path, problems: Vec<PromptProblem>) {
+        let shown = path.strip_prefix(self.from).unwrap_or(path);
+        self.lint.files += 1;
+        self.lint.problems.extend(problems.into_iter().map(|one| LintedLine {
+            file: spore_plain::path(shown),
+            line: one.line,
+            rule: one.rule.as_str().to_owned(),
+            problem: one.to_string(),
+        }));
+    }
 }
 
 /// What kind of text a file is, by its name and its place.

@@ -18,7 +18,7 @@ use spore_runs::{Apply, UnknownApply};
 use super::branch::FlowSite;
 use super::checks::{self, SentinelJudges};
 use super::flow::PersonAnswer;
-use crate::agents::roles;
+use crate::agents::{leaders, roles};
 use crate::base::starts::StartBounds;
 use crate::checks::project::refuse_submodules;
 use crate::run::settings::RunSettings;
@@ -432,6 +432,12 @@ impl Ready<'_> {
         Ok(())
     }
 
+    /// Says why no session can lead what was planned on the way, where one is to.
+    fn unled<'m>(&self, modes: impl IntoIterator<Item = &'m LayerMode>) -> Option<String> {
+        let backend = self.options.backend.as_deref().unwrap_or(&self.config.orchestrate.backend);
+        unled(backend, modes)
+    }
+
     /// What the call adds to every task, as data.
     fn extra_context(&self) -> String {
         let Some(text) = &self.options.extra_context else { return String::new() };
@@ -465,6 +471,12 @@ impl Ready<'_> {
         }
         Ok(())
     }
+}
+
+fn unled<'m>(backend: &str, modes: impl IntoIterator<Item = &'m LayerMode>) -> Option<String> {
+    let is_led = modes.into_iter().any(|mode| !mode.is_tool());
+    let error = leaders::refuse_unless_leads(backend).err().filter(|_| is_led)?;
+    Some(error.to_string())
 }
 
 pub(crate) mod plan {
@@ -515,8 +527,14 @@ pub(crate) mod plan {
             None => asked.name.clone(),
         };
         let read = |path: &str| {
-            let text = spore_effects::files::read_text(root.join(path));
-            text.map_err(|error| format!("{}: {error}", spore_plain::line_within(path, 200)))
+            let shown = spore_plain::line_within(path, 200);
+            let unread = |error| format!("{shown}: {error}");
+            // A link of the project may lead anywhere.
+            let file = root.join(path).canonicalize().map_err(unread)?;
+            if !file.starts_with(root) {
+                return Err(format!("{shown} is outside of the project"));
+            }
+            spore_effects::files::read_text(file).map_err(unread)
         };
         let planned = flows.campaign(&name, asked.task.as_deref(), &ready.habits(), &read);
         let mut plan = planned.map_err(unplannable)?;
@@ -542,7 +560,8 @@ pub(crate) mod plan {
         match flows(ready)?.made_phases(work, text, there, &ready.habits()) {
             Ok(mut plan) => {
                 ready.fill_phases(&mut plan)?;
-                Ok(Ok(plan))
+                let modes = plan.phases.iter().map(|phase| &phase.orchestrator.mode);
+                Ok(ready.unled(modes).map_or(Ok(plan), Err))
             }
             Err(error) => Ok(Err(error.to_string())),
         }
@@ -558,7 +577,7 @@ pub(crate) mod plan {
         match planned {
             Ok(mut plan) => {
                 ready.fill(&mut plan)?;
-                Ok(Ok(plan))
+                Ok(ready.unled([&plan.mode]).map_or(Ok(plan), Err))
             }
             Err(error) => Ok(Err(error.to_string())),
         }
@@ -687,4 +706,18 @@ fn unplannable(error: PlanError) -> Error {
         }
     };
     Error::new(Fault::Usage, error.to_string()).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_planned_on_the_way_is_led_by_agents_that_keep_no_tools_alone() {
+        let (tool, agent) = (LayerMode::Tool, LayerMode::Agent);
+        assert_eq!(unled("codex", [&tool, &tool]), None);
+        assert_eq!(unled("claude", [&tool, &agent]), None);
+        let refused = unled("codex", [&tool, &agent]).unwrap();
+        assert!(refused.starts_with("codex cannot lead a layer"), "{refused}");
+    }
 }

@@ -8,9 +8,9 @@ mod turn;
 use std::collections::BTreeSet;
 
 use spore_compose::{
-    ChildEnd, Diagnosis, FlowData, LedParts, LedRest, OrchestratorPlan, Parked, PartStatus,
-    PlannedWork, SignalPointer, StageEntry, StageNext, StageStep, StageWork, Stages, StagesEnding,
-    WorkLine, lead_key, lead_prompt, refinement,
+    ChildEnd, Diagnosis, FlowData, LedParts, LedRest, LedStep, OrchestratorPlan, Parked,
+    PartStatus, PlannedWork, SignalPointer, StageEntry, StageNext, StageStep, StageWork, Stages,
+    StagesEnding, WorkLine, lead_key, lead_prompt, refinement,
 };
 use spore_model::{
     Begun, CommitId, EffectClass, Fault, Outcome, Run, RunId, RunKind, StepKey, Ticket,
@@ -373,12 +373,13 @@ impl Orchestrator<'_> {
             key: lead_key(1),
             task: lead_prompt((name, target), ("run_exec", "stage"), &parts),
         };
-        if let Err(parked) = lead.work(&mut led, progress)? {
-            return Ok(StagesOver::Parked(parked));
-        }
+        let leader = match lead.work(&mut led, progress)? {
+            Ok(leader) => leader,
+            Err(parked) => return Ok(StagesOver::Parked(parked)),
+        };
         let (outcome, reason) = match led.chosen.rest() {
             LedRest::Park(parked) => return Ok(StagesOver::Parked(parked)),
-            LedRest::End(outcome, reason) => (outcome, reason),
+            LedRest::End(outcome, reason) => (outcome, leader.explains(outcome, reason)),
         };
         if let Some(parked) = ground.bring_home(&self.place, outcome, progress)? {
             return Ok(StagesOver::Parked(parked));
@@ -400,21 +401,22 @@ impl LedStages<'_, '_> {
     /// Takes what is on record, each stage on top of what it started from.
     fn recall(&mut self) -> Result<()> {
         let own = self.own;
-        loop {
-            let mut is_fed = false;
+        'fed: loop {
+            // From the first one on after each: all attempts at a stage came before a later one.
             for stage in &own.plan.stages {
                 let Ok(step) = self.chosen.choose(&stage.name) else { continue };
-                let (at, attempt) = (step.part, step.attempt);
-                let key = key_of(own, at, attempt);
+                let key = key_of(own, &step);
                 let end: Option<ChildEnd> = own.ground.steps(&own.place).result(&key)?;
                 let Some(end) = end else { continue };
-                self.take(at, &end);
-                self.ran.push((stage.name.clone(), attempt));
-                is_fed = true;
+                if own.ground.has_lost(&own.place, &key, &end)? {
+                    self.chosen.lost(step.part, &end);
+                    continue 'fed;
+                }
+                self.take(step.part, &end);
+                self.ran.push((stage.name.clone(), step.attempt));
+                continue 'fed;
             }
-            if !is_fed {
-                return Ok(());
-            }
+            return Ok(());
         }
     }
 
@@ -427,8 +429,9 @@ impl LedStages<'_, '_> {
     }
 }
 
-fn key_of(own: &Orchestrator<'_>, stage: usize, attempt: u32) -> StepKey {
-    StageStep::Run { stage, round: 1, attempt, diagnosis: None }.key(&own.plan)
+fn key_of(own: &Orchestrator<'_>, step: &LedStep) -> StepKey {
+    let LedStep { part: stage, round, attempt, .. } = *step;
+    StageStep::Run { stage, round, attempt, diagnosis: None }.key(&own.plan)
 }
 
 impl Led for LedStages<'_, '_> {
@@ -443,16 +446,20 @@ impl Led for LedStages<'_, '_> {
             Err(why) => return Ok(Err(why)),
         };
         let (ground, at, attempt) = (own.ground, step.part, step.attempt);
-        let (steps, key) = (ground.steps(&own.place), key_of(own, at, attempt));
+        let (steps, key) = (ground.steps(&own.place), key_of(own, &step));
         let intent = Intent::at(ground.now()).plan("child", ground.around.ids.run());
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
+            Begun::Done(end) if ground.has_lost(&own.place, &key, &end)? => {
+                self.chosen.lost(at, &end);
+                return self.run(name, progress);
+            }
             Begun::Done(end) => {
                 self.take(at, &end);
                 return Ok(Ok(end));
             }
             Begun::Do(ticket) => ticket,
         };
-        let place = own.child(at, (1, attempt), &ticket)?;
+        let place = own.child(at, (step.round, attempt), &ticket)?;
         let asks = own.plan.stages[at].asks();
         let data = if asks { self.chosen.stage_data() } else { FlowData::default() };
         let known = (&data, self.tip.as_ref(), step.diagnosis.as_ref());

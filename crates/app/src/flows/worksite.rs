@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 use spore_compose::{ArtifactMark, ChildEnd, ExecPlan, WorkLine};
-use spore_git::{ChangeCaps, Checkout};
+use spore_git::{ChangeCaps, Checkout, FileChange};
 use spore_model::{CommitId, Outcome, RefusedCalls, SourceKind, StepKey, Ticket, TreeId};
 use spore_store::StepEntry;
 
@@ -98,6 +98,11 @@ impl Worksite<'_> {
             self.keep_left(&tree, 1)?;
             return Ok(failed("it changed files, and was to change none".to_owned()));
         }
+        if let Some(file) = self.strays(&tree)? {
+            self.keep_left(&tree, 1)?;
+            let dir = self.plan.writes_below.as_deref().unwrap_or_default();
+            return Ok(failed(format!("it changed {file}, and was to change {dir} alone")));
+        }
         let commit = match is_changed {
             true => self.commit(&tree, said, ticket)?,
             false => self.start.clone(),
@@ -119,6 +124,20 @@ impl Worksite<'_> {
         entry.events.push(event);
         let line = WorkLine { base: self.start.clone(), tip: commit };
         Ok(ChildEnd { line: Some(line), ..end })
+    }
+
+    /// Returns a file that was changed outside of where all changes are to be.
+    fn strays(&self, tree: &TreeId) -> Result<Option<String>> {
+        let Some(dir) = &self.plan.writes_below else { return Ok(None) };
+        let repository = &self.branch.repository;
+        let diff = repository.diff(&repository.tree_of(self.start)?, tree, 0)?;
+        // A file that was moved here is gone there.
+        let names = diff.files.into_iter().flat_map(|file| match file.status {
+            FileChange::Renamed { from } => vec![from, file.path],
+            _ => vec![file.path],
+        });
+        let stray = names.into_iter().find(|path| !path.starts_with(dir.as_str()));
+        Ok(stray.map(|path| spore_plain::code(&path, 200)))
     }
 
     /// Stores what is in the checkout.

@@ -6,6 +6,7 @@ use crate::campaigns::plan::{
     CampaignGoal, CampaignPlan, CampaignTerms, DomainPlan, PhasesWork, PlanningPlan, ResearchPlan,
     notes,
 };
+use crate::documents::one_line;
 use crate::files::flow::{FULL, Flows, MadeLimits};
 use crate::files::flow_campaign::{
     CONSOLIDATE, CampaignDefinition, DECIDE, DECOMPOSE, Domain, EVALUATE, JUDGE, RESEARCH, ROADMAP,
@@ -14,7 +15,9 @@ use crate::files::flow_file::FlowFile;
 use crate::files::flow_stage::{ORCHESTRATE, SENTINEL};
 use crate::files::mode::LayerMode;
 use crate::late::LateWords;
-use crate::plan::{CoordinatorPlan, ExecPlan, ExecTexts, Habits, PlanError, exec_plan, unknown};
+use crate::plan::{
+    CoordinatorPlan, ExecPlan, ExecTexts, Habits, PlanError, exec_plan, is_inside, unknown,
+};
 use crate::wording::Wording;
 
 /// Reads a file that a flow names, by its path below the project's root.
@@ -105,10 +108,14 @@ impl Flows {
         let name = domain.name.value.clone();
         let prompt = match &domain.prompt_file {
             None => None,
-            Some(file) => Some(
-                read(&file.value)
-                    .map_err(|problem| PlanError::NoPrompt { domain: name.clone(), problem })?,
-            ),
+            Some(file) => {
+                let text = match is_inside(&file.value) {
+                    true => read(&file.value),
+                    false => Err(format!("{} is outside of the project", one_line(&file.value))),
+                };
+                let unread = |problem| PlanError::NoPrompt { domain: name.clone(), problem };
+                Some(text.map_err(unread)?)
+            }
         };
         let action = domain.action.as_ref().map_or(RESEARCH, |action| &action.value);
         let file = notes(asked.name, &format!("research-{name}.md"));
@@ -159,7 +166,10 @@ impl Flows {
             ExecTexts { prompt: prompt.unwrap_or_else(|| executor.prompt.clone()), artifact: None };
         let target = Wording::from(asked.task);
         let plan = exec_plan(name, executor, (action, &target), &texts, &mut LateWords::default())?;
-        Ok(ExecPlan { artifact, ..plan })
+        // What it finds out and plans is brought to the branch without checks of the product, so it
+        // changes nothing of it.
+        let writes_below = artifact.is_some().then(|| notes(asked.name, ""));
+        Ok(ExecPlan { artifact, writes_below, ..plan })
     }
 
     /// A session that says something and changes nothing.

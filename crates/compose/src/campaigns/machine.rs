@@ -11,6 +11,7 @@
 
 mod changes;
 mod ending;
+mod part;
 mod progress;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use spore_model::{Outcome, Park, StepKey};
 
 pub use changes::{PhaseChange, RecordedChange};
 pub use ending::{CampaignEnding, CampaignManifest, CampaignPhase, CampaignPhaseStatus};
+pub use part::{CampaignPart, change_key, lead_key, review_key};
 
 use progress::{CampaignPhaseProgress, CampaignPhaseState};
 
@@ -27,18 +29,8 @@ use crate::campaigns::plan::{CampaignGoal, CampaignPlan};
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
 use crate::files::mode::LayerMode;
-use crate::plan::CoordinatorPlan;
+use crate::plan::{CoordinatorPlan, PhasePlan};
 use crate::wording::FlowData;
-
-/// What a campaign has a coordinator do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum CampaignPart {
-    Research { round: u32 },
-    Plan { revision: u32 },
-    Phase { name: String },
-    Decision { round: u32 },
-    Evaluation,
-}
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum CampaignStep {
@@ -96,9 +88,12 @@ pub struct Campaign {
     /// What was decided for the round of healing to come.
     decided: Option<HealDecision>,
     evaluations: Vec<Evaluation>,
+    /// An evaluation that did not pass, while what it found wrong is mended.
+    unanswered: Option<Evaluation>,
     evaluation: PartTries,
-    /// How many rounds a session has led.
+    /// How many rounds a session has led, and why the last one led no further.
     led: u32,
+    lead_trouble: Option<String>,
     stop: Option<CampaignStop>,
 }
 
@@ -133,8 +128,10 @@ impl Campaign {
             heal_round: 0,
             decided: None,
             evaluations: Vec::new(),
+            unanswered: None,
             evaluation: PartTries::default(),
             led: 0,
+            lead_trouble: None,
             stop: None,
             plan,
         };
@@ -291,6 +288,9 @@ impl Campaign {
         if let Some((outcome, reason)) = self.missed() {
             return self.finish(outcome, reason);
         }
+        if self.phases.iter().all(|one| one.state != CampaignPhaseState::Passed) {
+            return self.finish(Outcome::Failure, "no phase was run".to_owned());
+        }
         let Some(last) = self.evaluations.last() else {
             let names = self.phases.iter().filter(|one| one.state == CampaignPhaseState::Passed);
             let names: Vec<String> = names.map(|one| one.plan.name.clone()).collect();
@@ -328,7 +328,10 @@ impl Campaign {
             self.revision += 1;
             self.planning = PartTries::default();
             self.is_planned = false;
-            self.phases.clear();
+            // Phases that are known stay: only those that were made are made anew.
+            if self.plan.coordinator.is_none() {
+                self.phases.clear();
+            }
         } else {
             // Phases that a person wrote are not made anew: a person who turns them down takes the
             // campaign back.
@@ -497,6 +500,7 @@ impl Campaign {
     /// Takes an evaluation. What it finds wrong with phases is mended while rounds are left.
     fn evaluated(&mut self, evaluation: Evaluation) {
         self.evaluation.ended += 1;
+        self.unanswered = None;
         if !evaluation.passed && self.heal_round < self.plan.terms.heals {
             let mut is_healed = false;
             for one in &mut self.phases {
@@ -509,6 +513,7 @@ impl Campaign {
             }
             if is_healed {
                 self.heal_round += 1;
+                self.unanswered = Some(evaluation);
                 return;
             }
         }
@@ -595,9 +600,10 @@ impl Campaign {
         }
     }
 
-    /// A session that led the phases is over.
-    pub fn led(&mut self) {
+    /// A session that led the phases is over, with what went wrong with it where something did.
+    pub fn led(&mut self, trouble: Option<String>) {
         self.led += 1;
+        self.lead_trouble = trouble;
         // What it left out is no more done than what failed.
         for one in &mut self.phases {
             if one.state == CampaignPhaseState::Waiting {
@@ -633,20 +639,52 @@ impl Campaign {
     fn take_phases(&mut self, known: CoordinatorPlan) {
         self.phases = known.phases.into_iter().map(CampaignPhaseProgress::of).collect();
         let (revision, changes) = (self.revision, self.changes.clone());
-        for recorded in changes.iter().filter(|one| one.revision == revision) {
+        // Phases that are known are the same ones in every version of the plan.
+        let is_known = self.plan.coordinator.is_some();
+        for recorded in changes.iter().filter(|one| is_known || one.revision == revision) {
             changes::change(&mut self.phases, &recorded.change);
         }
     }
 
-    /// Checks a change of a campaign that was fed with all its records. `is_begun` says of which
-    /// phases a step is on record.
+    /// Checks a change of a campaign that was fed with all its records and asked for what is next.
+    /// `is_begun` says of which of its steps something is on record.
     pub fn allow(
         &self,
         change: PhaseChange,
-        is_begun: &dyn Fn(&str) -> bool,
+        is_begun: &dyn Fn(&StepKey) -> bool,
     ) -> Result<RecordedChange, String> {
-        changes::allow(&self.phases, &change, is_begun)?;
+        if matches!(change, PhaseChange::Add { .. }) {
+            self.refuse_late(is_begun)?;
+        }
+        let is_phase_begun =
+            |name: &str| is_begun(&CampaignPart::Phase { name: name.to_owned() }.key(1));
+        changes::allow(&self.phases, &change, &is_phase_begun)?;
         Ok(RecordedChange { revision: self.revision, change })
+    }
+
+    /// Refuses a phase that would come too late: what came after the phases has begun, and would be
+    /// taken as if the new one had been there.
+    fn refuse_late(&self, is_begun: &dyn Fn(&StepKey) -> bool) -> Result<(), String> {
+        let late = |what: &str| Err(format!("a phase comes too late now: {what}"));
+        if self.led > 0 {
+            return late("the session that led the phases is over");
+        }
+        if self.heal_round > 0 || is_begun(&CampaignPart::Decision { round: 1 }.key(1)) {
+            return late("what failed is being healed");
+        }
+        if self.evaluation.ended > 0 || is_begun(&CampaignPart::Evaluation.key(1)) {
+            return late("the evaluation has begun");
+        }
+        if is_begun(&StepKey::apply()) {
+            return late("the work is being brought home");
+        }
+        Ok(())
+    }
+
+    /// Its phases as they are planned, without those that a person took out.
+    pub fn planned(&self) -> Vec<&PhasePlan> {
+        let left = self.phases.iter().filter(|one| one.state != CampaignPhaseState::Dropped);
+        left.map(|one| &one.plan).collect()
     }
 
     /// The names of its phases.
@@ -667,7 +705,7 @@ impl Campaign {
             revision: self.revision,
             heal_rounds: self.heal_round,
             gaps: if self.is_found_out { Vec::new() } else { self.gaps_told() },
-            evaluation: self.evaluations.last().cloned(),
+            evaluation: self.evaluations.last().or(self.unanswered.as_ref()).cloned(),
         }
     }
 
@@ -691,7 +729,15 @@ impl Campaign {
             Some(end) => format!("{}: {}", one.plan.name, end.told()),
             None => format!("{} could not begin", one.plan.name),
         };
-        let reason = missed.iter().map(told).collect::<Vec<_>>().join("; ");
+        let reasons = missed.iter().map(told).chain(self.lead_trouble.clone());
+        let reason = reasons.collect::<Vec<_>>().join("; ");
+        // What an evaluator turned down is not partly good because the mending failed as well.
+        if let Some(evaluation) = &self.unanswered {
+            let found = &evaluation.reason;
+            let reason =
+                format!("the evaluation is not passed: {found}; it is not mended: {reason}");
+            return Some((Outcome::NeedsRefinement, reason));
+        }
         if missed.len() < counted().count() {
             return Some((Outcome::Partial, format!("not every phase passed: {reason}")));
         }
@@ -701,49 +747,6 @@ impl Campaign {
         };
         Some((outcome, format!("no phase passed: {reason}")))
     }
-}
-
-impl CampaignPart {
-    /// What people and signals call it.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Research { .. } => "research".to_owned(),
-            Self::Plan { .. } => "plan".to_owned(),
-            Self::Phase { name } => name.clone(),
-            Self::Decision { .. } => "decision".to_owned(),
-            Self::Evaluation => "evaluation".to_owned(),
-        }
-    }
-
-    /// The key of one attempt, which is also where its files are.
-    pub fn path(&self, attempt: u32) -> String {
-        match self {
-            Self::Research { round } => format!("research/{round}/{attempt}"),
-            Self::Plan { revision } => format!("plan/{revision}/{attempt}"),
-            Self::Phase { name } => format!("phase/{name}/{attempt}"),
-            Self::Decision { round } => format!("decision/{round}/{attempt}"),
-            Self::Evaluation => format!("evaluation/{attempt}"),
-        }
-    }
-
-    pub fn key(&self, attempt: u32) -> StepKey {
-        crate::step_key(self.path(attempt))
-    }
-}
-
-/// The step in which a person looks at a version of the plan.
-pub fn review_key(revision: u32) -> StepKey {
-    crate::step_key(format!("review/{revision}"))
-}
-
-/// The step in which a session leads.
-pub fn lead_key(round: u32) -> StepKey {
-    crate::step_key(format!("lead/{round}"))
-}
-
-/// The step that records the change with this number.
-pub fn change_key(number: u32) -> StepKey {
-    crate::step_key(format!("change/{number}"))
 }
 
 #[cfg(test)]

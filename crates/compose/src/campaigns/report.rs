@@ -2,29 +2,41 @@
 
 use spore_model::Run;
 
-use crate::campaigns::machine::{CampaignEnding, CampaignManifest};
+use crate::campaigns::machine::CampaignEnding;
 use crate::campaigns::plan::CampaignPlan;
 use crate::documents::{one_line, quotation};
+use crate::plan::PhasePlan;
 
 /// What a person is asked to look at, with the texts that the plan is made of.
 pub fn review_document(
     plan: &CampaignPlan,
-    manifest: &CampaignManifest,
+    (revision, phases): (u32, &[&PhasePlan]),
     roadmap: Option<&str>,
     run: &str,
 ) -> String {
     let mut text = format!(
         "# Review of the campaign {}, version {}\n\nWhat was asked for:\n\n{}\n## Phases\n\n",
         one_line(&plan.campaign),
-        manifest.revision.max(1),
+        revision.max(1),
         quotation(&plan.task)
     );
-    for phase in &manifest.phases {
+    for phase in phases {
         let waits = match phase.depends_on.is_empty() {
             true => String::new(),
             false => format!(" (waits for {})", phase.depends_on.join(", ")),
         };
-        text.push_str(&format!("- {}{waits}\n", phase.phase));
+        let stages: Vec<&str> =
+            phase.orchestrator.stages.iter().map(|stage| &*stage.name).collect();
+        text.push_str(&format!(
+            "- {}{waits}: {}\n  - {}: {}\n",
+            phase.name,
+            one_line(&phase.orchestrator.target),
+            one_line(&phase.orchestrator.orchestrator),
+            stages.join(", ")
+        ));
+    }
+    if !phases.is_empty() {
+        text.push_str("\nEach ends with the project's checks.\n");
     }
     if let Some(roadmap) = roadmap {
         text.push_str("\n## Roadmap\n\n");

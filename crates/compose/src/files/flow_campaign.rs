@@ -17,7 +17,7 @@ pub(crate) const EVALUATE: &str = "EVALUATE";
 pub(crate) const DECIDE: &str = "DECIDE";
 
 /// What a campaign's own parts are called beside its phases, and so no phase.
-const OWN_NAMES: [&str; 2] = ["evaluation", "decision"];
+const OWN_NAMES: [&str; 4] = ["research", "plan", "evaluation", "decision"];
 const OWN_BEGINNINGS: [&str; 2] = ["research-", "plan-"];
 
 /// What a campaign ends with.

@@ -10,6 +10,7 @@ use spore_model::{Outcome, Park};
 
 use crate::child::{ChildEnd, Diagnosis, Parked};
 use crate::documents;
+use crate::late::RoundsPlan;
 use crate::manifest::{CoordinatorManifest, PartStatus, PhaseStatus, StageEntry, StageManifest};
 use crate::phases::{PhasesEnding, phase_report};
 use crate::plan::{CoordinatorPlan, OrchestratorPlan};
@@ -25,14 +26,22 @@ pub struct LedParts {
     stop: Option<LedStop>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct LedPart {
     name: String,
     required: bool,
     depends_on: Vec<String>,
     max_attempts: u32,
+    /// Those of the round that it is in.
     ends: Vec<ChildEnd>,
     asks: Option<Parked>,
+    /// When it is enough, where the part says that.
+    rounds: Option<RoundsPlan>,
+    round: u32,
+    /// What the round before was not good enough for.
+    feedback: Option<Diagnosis>,
+    /// Why it is not run again, however often it may be tried.
+    closed: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +54,8 @@ enum LedStop {
 #[derive(Clone, PartialEq, Debug)]
 pub struct LedStep {
     pub part: usize,
+    /// Rounds begin anew with attempts.
+    pub round: u32,
     pub attempt: u32,
     /// What went wrong before.
     pub diagnosis: Option<Diagnosis>,
@@ -60,7 +71,9 @@ pub enum LedRest {
 }
 
 impl LedParts {
-    /// The stages of an orchestrator. Each builds on those before it, in the order of the plan.
+    /// The stages of an orchestrator. Each builds on those before it, in the order of the plan: what
+    /// is not required may be left out, but nothing is begun after a later one, whose checks would
+    /// not have seen it.
     pub fn stages(plan: &OrchestratorPlan) -> Self {
         let stages = plan.stages.iter().enumerate();
         let parts = stages.map(|(at, stage)| LedPart {
@@ -72,8 +85,8 @@ impl LedParts {
                 .map(|before| before.name.clone())
                 .collect(),
             max_attempts: plan.max_attempts,
-            ends: Vec::new(),
-            asks: None,
+            rounds: stage.rounds.clone(),
+            ..LedPart::default()
         });
         Self { layer: Layer::Stage, parts: parts.collect(), stop: None }
     }
@@ -85,8 +98,7 @@ impl LedParts {
             required: phase.required,
             depends_on: phase.depends_on.clone(),
             max_attempts: phase.orchestrator.max_attempts,
-            ends: Vec::new(),
-            asks: None,
+            ..LedPart::default()
         });
         Self { layer: Layer::Phase, parts: parts.collect(), stop: None }
     }
@@ -118,14 +130,30 @@ impl LedParts {
         if !open.is_empty() {
             return Err(format!("{name} waits for: {}", open.join(", ")));
         }
+        if let Some(later) = self.begun_after(at) {
+            return Err(format!("{name} comes before {later}, which was begun already"));
+        }
+        if let Some(why) = &part.closed {
+            return Err(format!("{name} is not run again: {why}"));
+        }
         let attempt = u32::try_from(part.ends.len()).unwrap_or(u32::MAX) + 1;
         if attempt > part.max_attempts {
             return Err(format!("{name} was tried {} times", part.max_attempts));
         }
         let before = part.ends.last();
         let diagnosis = before.map(|end| Diagnosis::of(attempt - 1, end));
+        let diagnosis = diagnosis.or_else(|| part.feedback.clone());
         let resolution = before.map(|end| documents::resolution(name, end));
-        Ok(LedStep { part: at, attempt, diagnosis, resolution })
+        Ok(LedStep { part: at, round: part.round + 1, attempt, diagnosis, resolution })
+    }
+
+    /// Returns a stage after this one that was begun. Phases are in the order of what they wait for.
+    fn begun_after(&self, at: usize) -> Option<&str> {
+        if self.layer != Layer::Stage {
+            return None;
+        }
+        let begun = |part: &&LedPart| !part.ends.is_empty() || part.asks.is_some();
+        self.parts[at + 1..].iter().find(begun).map(|part| &*part.name)
     }
 
     /// Takes the end of a part. Returns false for one that is parked: then it is no result.
@@ -154,8 +182,48 @@ impl LedParts {
             // What failed may be run again; whether it is, is for the session to say.
             _ => {}
         }
-        self.parts[at].ends.push(end.clone());
+        self.take(at, end);
         true
+    }
+
+    /// Keeps the end of a part. Of one that says when it is enough only that word is a success: while
+    /// rounds are left, it is begun anew with all that its round is about.
+    fn take(&mut self, at: usize, end: &ChildEnd) {
+        let part = &self.parts[at];
+        let is_done = matches!(end.outcome, Outcome::Success | Outcome::NeedsRefinement);
+        let is_enough = end.outcome == Outcome::Success && end.says_until.unwrap_or(false);
+        let Some(plan) = part.rounds.clone().filter(|_| is_done && !is_enough) else {
+            self.parts[at].ends.push(end.clone());
+            return;
+        };
+        let (until, most, round) = (&plan.until, plan.max_rounds, part.round + 1);
+        if round >= most {
+            let reason = format!("it does not say {until} after {most} rounds");
+            let outcome = Outcome::NeedsRefinement;
+            self.parts[at].closed = Some(reason.clone());
+            self.parts[at].ends.push(ChildEnd { outcome, reason: Some(reason), ..end.clone() });
+            return;
+        }
+        let attempt = u32::try_from(part.ends.len()).unwrap_or(u32::MAX) + 1;
+        let reason = format!("{} does not say {until} in round {round} of {most}", part.name);
+        let output = end.diagnosis.clone();
+        let mut feedback = Some(Diagnosis { attempt, reason, output, answer: None });
+        let first = self.parts.iter().position(|one| one.name == plan.from).unwrap_or(at);
+        for one in &mut self.parts[first.min(at)..=at] {
+            one.ends.clear();
+            one.round += 1;
+            one.feedback = feedback.take();
+        }
+    }
+
+    /// Has a part run anew whose end is on record while what it left is gone. It is no attempt of
+    /// the session's, which asked for none of it.
+    pub fn lost(&mut self, at: usize, end: &ChildEnd) {
+        let (outcome, line) = (Outcome::Failure, None);
+        let reason = Some("what it left, or stood on, is gone".to_owned());
+        let part = &mut self.parts[at];
+        part.max_attempts = part.max_attempts.saturating_add(1);
+        part.ends.push(ChildEnd { outcome, line, reason, ..end.clone() });
     }
 
     /// Says what the whole comes to when the session is over.
@@ -251,13 +319,15 @@ impl LedParts {
     fn entries(&self) -> Vec<StageEntry> {
         let entry = |part: &LedPart| {
             let attempts = u32::try_from(part.ends.len()).unwrap_or(u32::MAX);
-            match part.ends.last() {
-                None => StageEntry::skipped(&part.name),
+            let rounds = (part.round > 0).then_some(part.round + 1);
+            let entry = match part.ends.last() {
+                None => return StageEntry::skipped(&part.name),
                 Some(end) if end.outcome == Outcome::Success => {
                     end.entry(&part.name, PartStatus::Success, attempts)
                 }
                 Some(end) => end.entry(&part.name, PartStatus::Failure, attempts),
-            }
+            };
+            StageEntry { rounds, ..entry }
         };
         self.parts.iter().map(entry).collect()
     }
@@ -271,6 +341,7 @@ impl LedParts {
                 (_, Some(end), _) => {
                     format!("failed {} times: {}", part.ends.len(), end.told())
                 }
+                (_, None, _) if part.round > 0 => format!("to be run in round {}", part.round + 1),
                 (_, None, _) => "not run yet".to_owned(),
             };
             format!("{}: {}\n", part.name, spore_plain::line_within(&state, 500))
@@ -319,6 +390,58 @@ mod tests {
         assert!(chosen.apply(2, &end(Outcome::Success)));
         let LedRest::End(outcome, _) = chosen.rest() else { panic!() };
         assert_eq!(outcome, Outcome::Partial);
+    }
+
+    #[test]
+    fn no_stage_is_begun_after_a_later_one_whose_checks_have_not_seen_it() {
+        let stages = ["WORK", "POLISH?", "SENTINEL"].map(read_stage);
+        let mut chosen = LedParts::stages(&plan(stages.to_vec()));
+        assert!(chosen.apply(0, &end(Outcome::Success)));
+        assert!(chosen.choose("POLISH").is_ok());
+        assert!(chosen.apply(2, &end(Outcome::Success)));
+        let why = "POLISH comes before SENTINEL, which was begun already";
+        assert_eq!(chosen.choose("POLISH").unwrap_err(), why);
+        // One that was tried and failed is not tried again behind it either.
+        let mut chosen = LedParts::stages(&plan(["OPT?", "WORK"].map(read_stage).to_vec()));
+        assert!(chosen.apply(0, &end(Outcome::Failure)));
+        assert!(chosen.choose("OPT").is_ok());
+        assert!(chosen.apply(1, &end(Outcome::Failure)));
+        assert!(chosen.choose("OPT").is_err());
+        assert!(chosen.choose("WORK").is_ok());
+    }
+
+    #[test]
+    fn a_stage_that_says_when_it_is_enough_passes_by_that_word_alone() {
+        let rounds = RoundsPlan { until: "LGTM".to_owned(), from: "A".to_owned(), max_rounds: 2 };
+        let last = crate::plan::StagePlan { rounds: Some(rounds), ..read_stage("B") };
+        let mut chosen = LedParts::stages(&plan(vec![read_stage("A"), last]));
+        let said = |says: bool| ChildEnd { says_until: Some(says), ..end(Outcome::Success) };
+        assert!(chosen.apply(0, &end(Outcome::Success)) && chosen.apply(1, &said(false)));
+        assert_eq!(chosen.choose("B").unwrap_err(), "B waits for: A");
+        let again = chosen.choose("A").unwrap();
+        assert_eq!((again.round, again.attempt), (2, 1));
+        assert!(again.diagnosis.unwrap().reason.contains("does not say LGTM in round 1 of 2"));
+        assert!(chosen.apply(0, &end(Outcome::Success)));
+        let mut enough = chosen.clone();
+        assert!(enough.apply(1, &said(true)));
+        assert_eq!(enough.rest(), LedRest::End(Outcome::Success, "every part passed".to_owned()));
+        assert!(chosen.apply(1, &said(false)));
+        let why = "B is not run again: it does not say LGTM after 2 rounds";
+        assert_eq!(chosen.choose("B").unwrap_err(), why);
+        let LedRest::End(outcome, _) = chosen.rest() else { panic!() };
+        assert_eq!(outcome, Outcome::NeedsRefinement);
+    }
+
+    #[test]
+    fn what_is_gone_is_run_again_before_what_stands_on_it() {
+        let mut chosen = three();
+        chosen.lost(0, &end(Outcome::Success));
+        assert_eq!(chosen.choose("C").unwrap_err(), "C waits for: A");
+        for attempt in 2..=5 {
+            assert_eq!(chosen.choose("A").unwrap().attempt, attempt);
+            assert!(chosen.apply(0, &end(Outcome::Failure)));
+        }
+        assert!(chosen.choose("A").is_err());
     }
 
     proptest! {

@@ -160,7 +160,11 @@ impl Audit {
         };
         let requirements = spec.requirements.iter().map(|one| of(&one.id)).collect();
         let mut findings = told.findings.clone();
-        findings.truncate(MOST_FINDINGS);
+        // What would be left out may be what blocks.
+        if findings.len() > MOST_FINDINGS {
+            let count = findings.len();
+            return Err(format!("it has {count} findings, and {MOST_FINDINGS} are read"));
+        }
         for one in &mut findings {
             one.issue = line_within(&one.issue, 500);
             one.file = one.file.take().map(|file| line_within(&file, 300));
@@ -291,5 +295,24 @@ impl FixList {
         }
         fixes.append(&mut left);
         Ok(Self::numbered(fixes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audit_that_is_too_long_is_none_and_not_a_shorter_one() {
+        let finding = |severity: &str| format!(r#"{{"severity":"{severity}","issue":"i"}}"#);
+        let read = |count: usize| {
+            let mut all = vec![finding("warning"); count];
+            all.push(finding("blocking"));
+            let findings = all.join(",");
+            let text = format!(r#"<audit>{{"grade":"PASS","findings":[{findings}]}}</audit>"#);
+            Audit::read(&text, &TestSpec::default())
+        };
+        assert_eq!(read(MOST_FINDINGS - 1).unwrap().findings.len(), MOST_FINDINGS);
+        assert_eq!(read(MOST_FINDINGS).unwrap_err(), "it has 101 findings, and 100 are read");
     }
 }

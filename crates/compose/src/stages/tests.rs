@@ -24,6 +24,7 @@ fn stage(name: &str) -> StagePlan {
             timeout: None,
             artifact: None,
             reads_only: false,
+            writes_below: None,
         }),
         heals: 2,
         retries: 1,

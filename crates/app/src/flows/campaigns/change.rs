@@ -2,13 +2,16 @@
 //! put into another order. Each change is a step of the campaign, so every process that goes on
 //! with it hears of the same changes.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_compose::{PhaseChange, PhasesWork, RecordedChange, change_key};
-use spore_model::{Fault, Run, RunId, SourceKind};
+use spore_model::{Fault, Run, RunId, SourceKind, StepKey};
+use spore_store::Journal;
 
-use super::record::{is_begun, no_campaign, recorded_changes, replayed};
+use super::record::{no_campaign, recorded_changes, replayed};
 use crate::base::outbox::Events;
 use crate::base::run_lock::{HeldRun, read_settings};
 use crate::base::step::Steps;
@@ -81,17 +84,10 @@ pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<Cha
             PhaseChange::Add { phases: made.phases }
         }
     };
-    let begun: Vec<String> = machine
-        .phase_names()
-        .into_iter()
-        .filter_map(|name| match is_begun(journal, run.id, &name) {
-            Ok(true) => Some(Ok(name)),
-            Ok(false) => None,
-            Err(error) => Some(Err(error)),
-        })
-        .collect::<Result<_>>()?;
+    let begun: BTreeSet<StepKey> =
+        journal.steps(run.id)?.into_iter().map(|step| step.key).collect();
     let recorded = machine
-        .allow(change, &|name| begun.iter().any(|one| one == name))
+        .allow(change, &|key| begun.contains(key))
         .map_err(|problem| refused(&run, problem))?;
     let number = recorded_changes(journal, run.id)?.len() + 1;
     let key = change_key(u32::try_from(number).unwrap_or(u32::MAX));

@@ -56,12 +56,20 @@ pub(super) fn replayed(journal: &dyn Journal, run: RunId, plan: &CampaignPlan) -
             CampaignStep::Lead { round } => {
                 let led = recorded::<LeadEnd>(journal, run, &lead_key(round))?;
                 let Some(led) = led else { break };
+                let trouble = led.trouble();
                 for (name, attempt) in led.ran {
                     let part = CampaignPart::Phase { name };
-                    let record = recorded::<CampaignRecord>(journal, run, &part.key(attempt))?;
-                    record.map(|record| machine.apply(&part, &record));
+                    match recorded::<CampaignRecord>(journal, run, &part.key(attempt))? {
+                        Some(record) if is_gone(journal, run, &part, attempt)? => {
+                            machine.lost(&part, &record.end);
+                        }
+                        Some(record) => {
+                            machine.apply(&part, &record);
+                        }
+                        None => {}
+                    }
                 }
-                machine.led();
+                machine.led(trouble);
             }
             CampaignStep::Finish { .. } => break,
         }

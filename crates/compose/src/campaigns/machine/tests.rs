@@ -378,7 +378,7 @@ fn a_decision_that_is_missing_heals_nothing() {
 
 #[test]
 fn changes_are_for_phases_that_were_not_begun() {
-    let begun = |name: &str| name == "a";
+    let begun = |key: &StepKey| key.to_string() == "phase/a/1";
     let machine = Campaign::new(bare("a b c<b"), Vec::new());
     let refuse = |change: PhaseChange| machine.allow(change, &begun).unwrap_err();
     let drop = |name: &str| PhaseChange::Drop { phase: name.to_owned() };
@@ -412,6 +412,90 @@ fn changes_are_for_phases_that_were_not_begun() {
     );
 }
 
+/// What came after the phases has begun: a phase that is added now would not be part of it.
+#[test]
+fn a_phase_that_comes_too_late_is_refused() {
+    let add = || PhaseChange::Add { phases: phases("late").phases };
+    let never = |_: &StepKey| false;
+    let plan = CampaignPlan { evaluator: Some(exec("EVALUATE")), ..bare("a b") };
+    let refused = |plan: &CampaignPlan, script: &str, most: usize, is_begun: &str| {
+        let mut machine = Campaign::new(plan.clone(), Vec::new());
+        play(&mut machine, &mut Journal::default(), &scripted(script), &approve, most);
+        machine.allow(add(), &|key| key.to_string() == is_begun).err()
+    };
+    assert_eq!(refused(&plan, "", 2, ""), None);
+    let late = |what: &str| Some(format!("a phase comes too late now: {what}"));
+    assert_eq!(refused(&plan, "", 2, "evaluation/1"), late("the evaluation has begun"));
+    assert_eq!(refused(&plan, "", 3, ""), late("the evaluation has begun"));
+    assert_eq!(refused(&plan, "phase/a=1", 2, ""), late("what failed is being healed"));
+    assert_eq!(refused(&bare("a"), "", 1, "apply"), late("the work is being brought home"));
+    let mut led = Campaign::new(CampaignPlan { mode: LayerMode::Agent, ..bare("a") }, Vec::new());
+    assert!(led.allow(add(), &never).is_ok());
+    led.led(None);
+    assert_eq!(led.allow(add(), &never).err(), late("the session that led the phases is over"));
+}
+
+/// A roadmap is planned anew, the phases that a person wrote are not; and no campaign that ran
+/// nothing has passed.
+#[test]
+fn phases_that_are_known_outlive_a_plan_that_is_turned_down() {
+    let planning = PlanningPlan { roadmap: Some(exec("ROADMAP")), decomposer: None, max_phases: 8 };
+    let plan = CampaignPlan { planning: Some(planning), review: true, ..bare("a b") };
+    let dropped = PhaseChange::Drop { phase: "b".to_owned() };
+    let changes = vec![RecordedChange { revision: 1, change: dropped }];
+    let mut machine = Campaign::new(plan, changes);
+    let reviews =
+        |revision: u32| Some(ReviewAnswer { approved: revision > 1, words: "shorter".to_owned() });
+    let script = |key: &str| u8::from(key == "none");
+    let mut told = Vec::new();
+    loop {
+        match machine.go_on() {
+            CampaignNext::Do(CampaignStep::Coordinate { part, attempt, .. }) => {
+                let key = part.key(attempt).to_string();
+                let made = record(told.len() as u128, script(&key), &part);
+                told.push(key);
+                machine.apply(&part, &CampaignRecord { made: None, ..made });
+            }
+            CampaignNext::Do(CampaignStep::Review { revision }) => {
+                machine.reviewed(&reviews(revision).unwrap());
+            }
+            CampaignNext::Do(CampaignStep::Finish { ending }) => {
+                assert_eq!(ending.outcome, Outcome::Success, "{}", ending.reason);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told, ["plan/1/1", "plan/2/1", "phase/a/1"]);
+    let mut none = Campaign::new(CampaignPlan { coordinator: None, ..bare("a") }, Vec::new());
+    let CampaignNext::Do(CampaignStep::Finish { ending }) = none.go_on() else { panic!() };
+    assert_eq!(ending.outcome, Outcome::Failure);
+}
+
+/// Work that an evaluator turned down is no partial success when mending it fails as well.
+#[test]
+fn what_was_turned_down_and_not_mended_is_not_partly_good() {
+    let issue = "<evaluation>{\"verdict\": \"fail\", \"issues\": [{\"phase\": \"b\", \"problem\": \
+                 \"too slow\"}]}</evaluation>";
+    let plan = CampaignPlan { evaluator: Some(exec("EVALUATE")), ..bare("a b") };
+    let mut machine = Campaign::new(plan, Vec::new());
+    let ending = loop {
+        match machine.go_on() {
+            CampaignNext::Do(CampaignStep::Coordinate { part, attempt, .. }) => {
+                let code = u8::from(part.name() == "b" && attempt > 1);
+                let mut made = record(u128::from(attempt), code, &part);
+                made.said = made.said.map(|_| issue.to_owned());
+                machine.apply(&part, &made);
+            }
+            CampaignNext::Do(CampaignStep::Finish { ending }) => break ending,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ending.outcome, Outcome::NeedsRefinement, "{}", ending.reason);
+    assert!(ending.reason.contains("too slow"), "{}", ending.reason);
+    assert!(!ending.manifest.evaluation.unwrap().passed);
+}
+
 #[test]
 fn a_session_that_leads_chooses_among_what_is_there_and_left_out_is_not_done() {
     let plan = CampaignPlan { mode: LayerMode::Agent, ..bare("a b<a c") };
@@ -425,14 +509,15 @@ fn a_session_that_leads_chooses_among_what_is_there_and_left_out_is_not_done() {
     machine.apply(&part, &record(1, 0, &part));
     assert_eq!(machine.choose("a", None).unwrap_err(), "a is done already");
     assert!(machine.choose("b", None).is_ok());
-    machine.led();
+    machine.led(None);
     // What was left out is a round of healing for another session.
     assert_eq!(machine.go_on(), CampaignNext::Do(CampaignStep::Lead { round: 2 }));
-    machine.led();
+    machine.led(None);
     assert_eq!(machine.go_on(), CampaignNext::Do(CampaignStep::Lead { round: 3 }));
-    machine.led();
+    machine.led(Some("its time was up".to_owned()));
     let CampaignNext::Do(CampaignStep::Finish { ending }) = machine.go_on() else { panic!() };
     assert_eq!(ending.outcome, Outcome::Partial);
+    assert!(ending.reason.contains("its time was up"), "{}", ending.reason);
 }
 
 proptest! {
