@@ -123,8 +123,8 @@ fn evidence_goes_from_event_to_edit_and_back() {
     L5    hash-0000003  remove    Run `make lint` before committing
           0 helped, 2 missed, 0 waiting  ▃▂
 
-    Scanned to: 2026-01-02@1019
-    Bytes of events no scan has read: 1811 (`spore memory scan`)
+    Scanned to: 2026-01-02@1030
+    Bytes of events no scan has read: 1866 (`spore memory scan`)
     Lines the ledger asks to remove: 1 (`spore memory update`)
     --- stderr
     ");
