@@ -2,7 +2,7 @@
 //! what is paid for once.
 
 use serde_json::{Value, json};
-use spore_scripted_model::{ModelServer, Turn, When};
+use spore_scripted_model::{ModelServer, Turn, VendorRefusal, When};
 use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::memory::{broadcast, event, hash, project, wrong};
@@ -134,6 +134,19 @@ fn a_budget_that_is_spent_leaves_the_rest_waiting() {
     assert_eq!((&judged["left"], server.requests().len()), (&json!(1), 1));
     let zero = with_model(&env, &server, &["memory", "judge", "--budget", "0"]).code(0);
     assert!(zero.stdout.contains("judge_budget is 0"), "{}", zero.render());
+}
+
+#[test]
+fn an_outage_uses_up_nothing_that_waits() {
+    let env = undecided();
+    let refusal = Turn::refuses(VendorRefusal::new(400).message("no")).sticky();
+    let down = ModelServer::start(scenario([refusal])).unwrap();
+    let judged = with_model(&env, &down, &["memory", "judge", "--json"]).code(12).json();
+    assert_eq!((&judged["asked"], &judged["left"]), (&json!(0), &json!(2)), "{judged}");
+    let nothing = json!({ "event": event_id(2), "line": null, "answer": "nothing" });
+    let up = model(&json!([nothing]), &json!([]));
+    let judged = with_model(&env, &up, &["memory", "judge", "--json"]).code(0).json();
+    assert_eq!((&judged["asked"], &judged["left"]), (&json!(2), &json!(0)), "{judged}");
 }
 
 /// Fragments of the line about `make lint`, once it was said to be wrong.

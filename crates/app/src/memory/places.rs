@@ -3,6 +3,7 @@
 //! The broadcast file has one way in: [`MemoryPlaces::replace_broadcast`]. What is asked for is
 //! checked before; here it is only made sure that no edit in between is lost.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
@@ -60,6 +61,16 @@ impl MemoryPlaces {
 
     pub(crate) fn judged(&self) -> Result<JudgedTouches> {
         Ok(JudgedTouches::read(&self.read(&self.judged_file())?.unwrap_or_default()))
+    }
+
+    /// Which questions about the broadcast file a model has answered: digests, no words.
+    pub(crate) fn answered_edits_file(&self) -> PathBuf {
+        self.path("memory/state/answered-edits")
+    }
+
+    pub(crate) fn answered_edits(&self) -> Result<BTreeSet<String>> {
+        let text = self.read(&self.answered_edits_file())?.unwrap_or_default();
+        Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// The turns that the last scan left open: hashes and ids, no words.
