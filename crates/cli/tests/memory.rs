@@ -327,7 +327,7 @@ fn a_ledger_that_somebody_wrote_in_defends_nothing() {
     exit code: 65
     --- stdout
     --- stderr
-    error: line 18 of the ledger is not what Spore writes: 0 helped, many missed, 0 waiting
+    error: line 18 of the ledger is not what Spore writes: 0 helped, many missed, 0 waiting; 2 direction-wrong; seen 2026-01-02T02:00:01.0…
       try: take your edit or the merge conflict out of .spore/memory/effectiveness/CLAUDE-md-effectiveness.md, then try again
     ");
     let _ = env.spore(&["memory", "crystallize"]).code(65);

@@ -108,6 +108,7 @@ fn touch(line: Option<&str>) -> Touch {
         kind: "human".into(),
         what: "chat.message".into(),
         at: Cursor { partition: "2026-01-01".into(), offset: 0 },
+        events: None,
         line: line.map(LineHash::of),
         relation: None,
     }

@@ -140,7 +140,7 @@ fn score(log: &[HeldOut], scanned: &Scanned, counts: impl Fn(&HeldOut) -> bool) 
         let class = class_of(fragment);
         let line = fragment.line.as_ref().map(|line| match line.place {
             LinePlace::File(number) => number,
-            LinePlace::Lesson(_) => 0,
+            LinePlace::Priority(_) | LinePlace::Lesson(_) => 0,
         });
         score.labels += 1;
         let is_class = one.label.class == class

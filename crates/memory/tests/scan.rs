@@ -70,6 +70,15 @@ impl World {
     }
 
     fn scan_until(&self, from: &Cursor, stop: &dyn Fn() -> bool) -> Result<Scanned, PassError> {
+        self.scan_told(from, &Recalled::default(), stop)
+    }
+
+    fn scan_told(
+        &self,
+        from: &Cursor,
+        recalled: &Recalled,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Scanned, PassError> {
         let known = KnownFragments::of(self.known.clone());
         let task = ScanTask {
             map: &self.map,
@@ -81,7 +90,7 @@ impl World {
             pending_per_line: 50,
             carried: &|_| self.told.clone(),
             turns: &Turns::default(),
-            recalled: &Recalled::default(),
+            recalled,
             stop,
         };
         scan(&mut Spine::new(self.dir.path()).read_from(from), &task)
@@ -568,6 +577,19 @@ proptest! {
         let expected = evidence(&[1, 2, 3, 4, 5], whole);
         prop_assert!(!expected.0.is_empty());
         prop_assert_eq!(evidence(&days, &lines.join("\n")), expected);
+    }
+}
+
+#[test]
+fn a_short_line_that_is_said_again_is_no_new_signal() {
+    let mut recalled = Recalled::default();
+    recalled.add_line("Squash commits");
+    for (text, new) in [("From now on squash commits", 0), ("From now on rebase commits", 1)] {
+        let world = World::new();
+        world.event(1, &json!("human"), "message", &json!({ "text": text }));
+        let scanned = world.scan_told(&Cursor::default(), &recalled, &|| false).unwrap();
+        assert_eq!(scanned.fragments.len(), new, "{text}");
+        assert_eq!(scanned.pending.len(), 1 - new, "a judge may still read it");
     }
 }
 

@@ -81,8 +81,8 @@ impl MemoryPlaces {
     /// Returns all that memory tells sessions: the lines as they are and were, and the dossiers.
     pub(crate) fn told(&self, map: &LineMap, ledger: &Ledger) -> Result<Recalled> {
         let mut told = Recalled::default();
-        map.lines().iter().for_each(|line| told.add(&line.text));
-        ledger.entries().for_each(|(_, record)| told.add(&record.text));
+        map.lines().iter().for_each(|line| told.add_line(&line.text));
+        ledger.entries().for_each(|(_, record)| told.add_line(&record.text));
         for kind in [DossierKind::Entity, DossierKind::Topic] {
             let dir = self.path("memory").join(kind.directory());
             for name in names_in(&dir, |name| name.ends_with(".md"))? {

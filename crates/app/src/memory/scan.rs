@@ -203,7 +203,10 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
         stop: &|| pass.around.interrupt.is_raised(),
     };
     let mut reader = Spine::new(dir).read_from(&from);
-    let scanned = scan(&mut reader, &task).map_err(failed)?;
+    let mut scanned = scan(&mut reader, &task).map_err(failed)?;
+    if asked.events.is_some() {
+        scanned.pending.lie_in(&place);
+    }
     let mut pending = places.read_pending(rules.pending_per_line as usize)?;
     pending.extend(&scanned.pending);
     pending.settle(&settled(&scanned.fragments));

@@ -31,6 +31,7 @@ use super::wanted_changes::{
     HeldChanges, ProposedEdits, RefusedChange, UpdateRules, accept_proposals, by_person, by_rule,
     defend_all, refuse,
 };
+use crate::knowledge::ledger::told_map;
 use crate::session::within::refuse_within;
 use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
@@ -493,7 +494,7 @@ fn link(pass: &Pass<'_>, decided: &DecidedUpdate) -> Result<bool> {
     if links.is_empty() {
         return Ok(false);
     }
-    let mut folded = FoldedLedger::read(&pass.places, pass.places.line_map()?)?;
+    let mut folded = FoldedLedger::read(&pass.places, told_map(pass.workspace, pass.config)?)?;
     links.into_iter().for_each(|link| folded.ledger.link(link));
     let after = folded.after();
     if folded.before != after {

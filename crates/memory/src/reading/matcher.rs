@@ -229,7 +229,7 @@ fn cues_of(map: &LineMap) -> Vec<(usize, (String, Relation))> {
         let mut add = |text: String, relation| all.push((at, (text, relation)));
         add(line.hash.to_string(), Relation::Line);
         match &line.place {
-            LinePlace::File(_) => add(line.reference(), Relation::Number),
+            LinePlace::File(_) | LinePlace::Priority(_) => add(line.reference(), Relation::Number),
             LinePlace::Lesson(id) => add(id.to_string(), Relation::Line),
         }
         for pointer in &line.cues.pointers {

@@ -18,7 +18,8 @@ use crate::reading::recalled::Quoting;
 use crate::reading::speech::{self, SpokenKind};
 use crate::reading::turns::{RunTurn, SessionTurn, TurnOf, TurnTrigger};
 use crate::rules::{
-    self, FEEDBACK, Hearing, MOST_CORRECTED, RuleDecision, ToldByRun, is_people, words_of,
+    self, FEEDBACK, Hearing, INSTRUCTION, MOST_CORRECTED, PREFERENCE, RuleDecision, ToldByRun,
+    is_people, words_of,
 };
 
 /// How many different kinds are counted by name.
@@ -169,8 +170,8 @@ impl<'a> ScanPass<'a> {
     fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
         let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
         let said = talks.then(|| words_of(heard.payload)).flatten();
-        let quoting =
-            said.as_deref().map_or(Quoting::Nothing, |said| self.task.recalled.quoted_by(said));
+        let recalled = self.task.recalled;
+        let mut quoting = said.as_deref().map_or(Quoting::Nothing, |said| recalled.quoted_by(said));
         if quoting == Quoting::Mostly {
             self.done.recalled += 1;
             return;
@@ -178,6 +179,14 @@ impl<'a> ScanPass<'a> {
         let turn = self.done.turns.get(heard.session_key.as_deref());
         let acted = turn.is_some_and(SessionTurn::is_traced);
         let speech = said.as_deref().and_then(|said| speech::read(said, acted));
+        let would_be_new =
+            speech.is_some() || matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
+        if quoting == Quoting::Nothing
+            && would_be_new
+            && said.as_deref().is_some_and(|said| recalled.has_short_line(said))
+        {
+            quoting = Quoting::Some;
+        }
         let mut related = std::mem::take(&mut self.related);
         self.matcher.related(heard.payload, &mut related);
         let (run, turn) = match turn.and_then(|turn| turn.of(heard.run.as_deref())) {
@@ -340,6 +349,7 @@ impl<'a> ScanPass<'a> {
             kind: heard.kind.clone().into_owned(),
             what: line_within(&heard.what, 100),
             at: at.clone(),
+            events: None,
             line,
             relation: touched.map(|(_, relation)| relation),
         });
