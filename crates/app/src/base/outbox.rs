@@ -25,8 +25,8 @@ impl Events<'_> {
         run: RunId,
         payload: Value,
     ) -> Event {
-        // What is not reserved for Spore, a session could append as well; what a person says
-        // about a line is for anybody to tell.
+        // A type that is not reserved for Spore a session could append as well. A line's feedback
+        // is for people too.
         debug_assert!(is_own_type(what) || what == FEEDBACK, "{what}");
         Event {
             id: self.around.ids.event(),
