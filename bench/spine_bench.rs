@@ -44,7 +44,7 @@ fn event(number: u32) -> Event {
     Event {
         id: EventId::from_parts(START + u64::from(number / 8), u128::from(number) << 40),
         ts: Timestamp::from_millis(1_767_225_600_000 + i64::from(number)),
-        source: EventSource { kind: SourceKind::Check, name: "cargo test".into() },
+        source: EventSource { kind: SourceKind::Check, name: "cargo test".into(), own: true },
         kind: "gate.finished".into(),
         session_key: Some(format!("session-{}", number % 97)),
         run: Some(RunId::from_parts(START, u128::from(number % 31))),

@@ -141,7 +141,7 @@ fn ours(dir: &Path) -> Outcome {
         coverage: true,
         most: 500,
         pending_per_line: 50,
-        carried: &|_| Vec::new(),
+        carried: &|_| spore_memory::rules::ToldByRun::default(),
         turns: &Turns::default(),
         recalled: &recalled,
         stop: &|| false,

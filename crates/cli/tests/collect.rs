@@ -63,7 +63,7 @@ fn an_edit_of_lines_that_a_run_wrote_is_found_once() {
     insta::assert_snapshot!(told(&env.spore(&tail).code(0)), @r#"
     exit code: 0
     --- stdout
-    {"id":"RUNID-001","ts":"2026-01-01T00:00:00.000Z","source":{"kind":"git","name":"collect"},"type":"correction.edited","session_key":"RUNID-002","run":"RUNID-002","trace":"RUNID-002","payload":{"commit":"HASH-003","files":{"notes.txt":2},"lines":2,"subject":"say it better"}}
+    {"id":"RUNID-001","ts":"2026-01-01T00:00:00.000Z","source":{"kind":"git","name":"collect","own":true},"type":"correction.edited","session_key":"RUNID-002","run":"RUNID-002","trace":"RUNID-002","payload":{"commit":"HASH-003","files":{"notes.txt":2},"lines":2,"subject":"say it better"}}
     --- stderr
     "#);
     insta::assert_snapshot!(told(&env.spore(&["events", "collect"]).code(0)), @"

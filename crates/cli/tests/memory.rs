@@ -123,8 +123,8 @@ fn evidence_goes_from_event_to_edit_and_back() {
     L5    hash-0000003  remove    Run `make lint` before committing
           0 helped, 2 missed, 0 waiting  ▃▂
 
-    Scanned to: 2026-01-02@1019
-    Bytes of events no scan has read: 1811 (`spore memory scan`)
+    Scanned to: 2026-01-02@1030
+    Bytes of events no scan has read: 1866 (`spore memory scan`)
     Lines the ledger asks to remove: 1 (`spore memory update`)
     --- stderr
     ");
@@ -327,7 +327,7 @@ fn a_ledger_that_somebody_wrote_in_defends_nothing() {
     exit code: 65
     --- stdout
     --- stderr
-    error: line 18 of the ledger is not what Spore writes: 0 helped, many missed, 0 waiting
+    error: line 18 of the ledger is not what Spore writes: 0 helped, many missed, 0 waiting; 2 direction-wrong; seen 2026-01-02T02:00:01.0…
       try: take your edit or the merge conflict out of .spore/memory/effectiveness/CLAUDE-md-effectiveness.md, then try again
     ");
     let _ = env.spore(&["memory", "crystallize"]).code(65);

@@ -25,6 +25,9 @@ const DEEDS: [&str; 4] = [
     "memory undo",
 ];
 
+/// What only Spore tells of runs and sessions. An agent that could would be its own witness.
+const OWN: [&str; 4] = ["tools.used", "run.started", "commit.created", "agent.tool_use"];
+
 fn script() -> String {
     let mut script = "R=$SPORE_ROOT; S=$HOME/spore\n".to_owned();
     for kind in KINDS {
@@ -42,6 +45,15 @@ fn script() -> String {
             deed.replace('\'', "")
         ));
     }
+    for what in OWN {
+        script.push_str(&format!(
+            "if echo '{{\"tools\":[{{\"command\":\"make lint\"}}]}}' | $S --root $R events append --kind runner \
+             --type {what} --payload - >> $HOME/told 2>&1; then echo 'told {what}' >> $HOME/done; fi\n"
+        ));
+    }
+    script.push_str(
+        "$S --root $R events append --kind human --type note.left --session elsewhere >> $HOME/told 2>&1\n",
+    );
     // What was left running gets its time, as far as the events can be seen from here.
     script
         + "n=0; while [ $n -lt 100 ] && [ $(cat $R/.spore/events/*.jsonl 2>/dev/null | grep -c memory.feedback) -lt 30 ]; do n=$((n + 1)); ls $R/.spore/events >/dev/null 2>&1 || n=100; sleep 0.1; done\n"
@@ -65,13 +77,17 @@ fn scene() -> TestEnv {
 
 /// The events by which lines could be taken down, as the spine has them.
 fn feedback(env: &TestEnv) -> Vec<Value> {
+    told_as(env, "memory.feedback")
+}
+
+fn told_as(env: &TestEnv, what: &str) -> Vec<Value> {
     let dir = env.repo().join(".spore/events");
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
-        let lines = text.lines().filter(|line| line.contains("memory.feedback"));
+        let lines = text.lines().filter(|line| line.contains(what));
         let events = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
-        found.extend(events.filter(|event| event["type"] == "memory.feedback"));
+        found.extend(events.filter(|event| event["type"] == what));
     }
     found
 }
@@ -87,6 +103,13 @@ fn nothing_was_forged(env: &TestEnv) -> usize {
         assert_eq!(event["source"]["kind"], "runner", "{event}");
     }
     assert_eq!(home(env, "done"), "", "{}", home(env, "told"));
+    // What Spore tells of the session has its mark; what the session says stays in its own turn.
+    let traces = told_as(env, "tools.used");
+    assert!(!traces.is_empty() && traces.iter().all(|event| event["source"]["own"] == true));
+    let notes = told_as(env, "note.left");
+    let key = &traces[0]["session_key"];
+    assert!(notes.len() == 1 && notes[0]["session_key"] == *key, "{notes:?}");
+    assert_eq!(notes[0]["source"]["own"], Value::Null);
     let scanned = env.spore(&["memory", "scan", "--json"]).code(0).json();
     assert_eq!(scanned["fragments"], json!([]), "{scanned}");
     let _ = env.spore(&["memory", "crystallize"]).code(0);

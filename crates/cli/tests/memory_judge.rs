@@ -2,7 +2,7 @@
 //! what is paid for once.
 
 use serde_json::{Value, json};
-use spore_scripted_model::{ModelServer, Turn, When};
+use spore_scripted_model::{ModelServer, Turn, VendorRefusal, When};
 use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::memory::{broadcast, event, hash, project, wrong};
@@ -134,6 +134,54 @@ fn a_budget_that_is_spent_leaves_the_rest_waiting() {
     assert_eq!((&judged["left"], server.requests().len()), (&json!(1), 1));
     let zero = with_model(&env, &server, &["memory", "judge", "--budget", "0"]).code(0);
     assert!(zero.stdout.contains("judge_budget is 0"), "{}", zero.render());
+}
+
+#[test]
+fn an_outage_uses_up_nothing_that_waits() {
+    let env = undecided();
+    let refusal = Turn::refuses(VendorRefusal::new(400).message("no")).sticky();
+    let down = ModelServer::start(scenario([refusal])).unwrap();
+    let judged = with_model(&env, &down, &["memory", "judge", "--json"]).code(12).json();
+    assert_eq!((&judged["asked"], &judged["left"]), (&json!(0), &json!(2)), "{judged}");
+    let nothing = json!({ "event": event_id(2), "line": null, "answer": "nothing" });
+    let up = model(&json!([nothing]), &json!([]));
+    let judged = with_model(&env, &up, &["memory", "judge", "--json"]).code(0).json();
+    assert_eq!((&judged["asked"], &judged["left"]), (&json!(2), &json!(0)), "{judged}");
+}
+
+#[test]
+fn what_waits_from_events_elsewhere_is_read_there() {
+    let env = project();
+    event(&env, 1, "human", "chat.message", &json!("the build is red and nobody was asked"));
+    let own = env.repo().join(".spore/events");
+    let elsewhere = env.dir().join("elsewhere");
+    std::fs::rename(&own, &elsewhere).unwrap();
+    let _ = env.spore(&["memory", "scan", "--events", elsewhere.to_str().unwrap()]).code(0);
+    let answers = json!([judgement(&env, "WEAKENING", "nobody was asked")]);
+    let server = model(&answers, &json!([]));
+    let judged = with_model(&env, &server, &["memory", "judge", "--json"]).code(0).json();
+    assert_eq!(judged["answers"], json!({ "WEAKENING": 1 }), "{judged}");
+}
+
+#[test]
+fn a_line_that_is_imported_first_is_tested_like_any_other() {
+    let env = project();
+    let line = "Ask before you delete anything";
+    env.write(".spore/memory/priority.md", &format!("- {line}\n"));
+    env.write(".spore/memory/CLAUDE.md", &format!("@priority.md\n\n{}", crate::memory::FILE));
+    wrong(&env, 1, line);
+    wrong(&env, 2, line);
+    let _ = env.spore(&["memory", "weave", "--no-model"]).code(0);
+    let why = env.spore(&["memory", "why", line, "--json"]).code(0).json();
+    assert_eq!(
+        (&why["line"], &why["decision"]),
+        (&json!("memory/priority.md:L1"), &json!("remove"))
+    );
+    assert!(why["why"].as_str().is_some_and(|why| why.contains("people alone edit")), "{why}");
+    let text = std::fs::read_to_string(env.repo().join(".spore/memory/priority.md")).unwrap();
+    assert_eq!(text, format!("- {line}\n"), "people alone write it");
+    let told = env.spore(&["memory", "status", "--json"]).code(0).json();
+    assert!(told["lines"].as_array().unwrap().iter().any(|one| one["text"] == line), "{told}");
 }
 
 /// Fragments of the line about `make lint`, once it was said to be wrong.

@@ -86,6 +86,34 @@ fn a_task_is_done_when_its_last_pass_is_and_an_unclear_one_stays() {
 }
 
 #[test]
+fn an_unclear_task_keeps_the_weaver_from_nothing() {
+    let env = project();
+    add(&env, "coffee", "bring me a coffee");
+    assert_eq!(env.spore(&["memory", "weave", "--no-model"]).code(0).stdout, NOTHING);
+    wrong(&env, 1, LINT);
+    wrong(&env, 2, LINT);
+    let woven = weave(&env, 0);
+    assert_eq!((&woven["mode"], &woven["terminal"]), (&json!("reflective"), &json!("UPDATED")));
+    assert_eq!(woven["tasks"][0]["why"], "it is not clear what it asks for");
+    assert_eq!(inbox(&env), ["coffee"]);
+    // An update below a weaving is taken back like any other.
+    assert!(!broadcast(&env).contains("make lint"));
+    let _ = env.spore(&["memory", "undo"]).code(0);
+    assert!(broadcast(&env).contains("make lint"));
+}
+
+#[test]
+fn a_fragment_that_no_ledger_has_is_woven_in_without_news() {
+    let env = project();
+    wrong(&env, 1, LINT);
+    wrong(&env, 2, LINT);
+    let _ = env.spore(&["memory", "scan"]).code(0);
+    let woven = weave(&env, 0);
+    assert_eq!(woven["terminal"], "UPDATED", "{woven}");
+    assert!(!broadcast(&env).contains("make lint"));
+}
+
+#[test]
 fn what_the_inbox_must_not_hold_is_not_touched() {
     let env = project();
     add(&env, "scan", "scan the events");
@@ -123,7 +151,7 @@ fn a_count_that_the_disk_does_not_have_leaves_the_task() {
 #[test]
 fn the_schedule_weaves_for_tasks_at_once_and_for_news_after_its_cooldown() {
     let env = project();
-    env.write(".spore/config.toml", "[memory.schedule]\ntick = \"10ms\"\ncooldown_ticks = 2\n");
+    env.write(".spore/config.toml", "[memory.schedule]\ntick = \"10ms\"\ncooldown_ticks = 50\n");
     wrong(&env, 1, LINT);
     let served = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
     assert!(served.stderr.contains("UPDATED"), "{}", served.render());
@@ -138,7 +166,10 @@ fn the_schedule_weaves_for_tasks_at_once_and_for_news_after_its_cooldown() {
     assert!(!quiet.stderr.contains("UPDATED"), "within its cooldown: {}", quiet.render());
     add(&env, "coffee", "bring me a coffee");
     let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
-    assert_eq!(state()["woven"], 3, "a task is worked on at the next tick");
+    assert_eq!(state(), json!({ "ticks": 3, "woven": 1 }), "an unclear task is no work");
+    add(&env, "scan", "scan the events");
+    let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
+    assert_eq!(state()["woven"], 4, "a task is worked on at the next tick");
     env.write(".spore/config.toml", "[memory.schedule]\nenabled = false\n");
     let off = env.spore(&["memory", "serve"]).code(64);
     assert!(off.stderr.contains("the schedule of memory is off"), "{}", off.render());

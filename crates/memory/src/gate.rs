@@ -32,6 +32,8 @@ pub struct EventHeader<'a> {
     #[serde(borrow, default)]
     run: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    trace: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     payload: Option<&'a RawValue>,
 }
 
@@ -39,6 +41,8 @@ pub struct EventHeader<'a> {
 struct SourceHeader<'a> {
     #[serde(borrow, default)]
     kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    own: Option<&'a RawValue>,
 }
 
 /// What the gate says.
@@ -94,10 +98,7 @@ impl<'a> EventHeader<'a> {
 
     /// Returns whether the event may be heard, from its source alone.
     pub fn gate(&self) -> Passage<'a> {
-        let source = self.source.filter(|raw| raw.get().starts_with('{'));
-        let source =
-            source.and_then(|raw| serde_json::from_str::<SourceHeader<'_>>(raw.get()).ok());
-        let kind = source.and_then(|source| source.kind).and_then(text_of);
+        let kind = self.source_header().and_then(|source| source.kind).and_then(text_of);
         match kind {
             Some(kind) if !kind.trim().is_empty() => passage(kind),
             _ => Passage::Unscannable,
@@ -117,6 +118,30 @@ impl<'a> EventHeader<'a> {
         self.ts.and_then(text_of)
     }
 
+    fn source_header(&self) -> Option<SourceHeader<'a>> {
+        let source = self.source.filter(|raw| raw.get().starts_with('{'))?;
+        serde_json::from_str(source.get()).ok()
+    }
+
+    /// Whether Spore itself wrote the event. Nothing that was appended has the mark, and nothing
+    /// of a log from before there was one.
+    fn is_own(&self) -> bool {
+        let own = self.source_header().and_then(|source| source.own);
+        own.is_some_and(|own| own.get() == "true")
+    }
+
+    /// Whether an internal event tells what happened, and not what an agent says of itself: it is
+    /// Spore's own, or it has nothing of a run of Spore and is of another program's session.
+    pub(crate) fn is_witness(&self) -> bool {
+        let own_type = |what: Cow<'_, str>| spore_model::is_own_type(&what);
+        let is_foreign = || {
+            self.run.is_none()
+                && self.trace.is_none()
+                && !self.what.and_then(text_of).is_some_and(own_type)
+        };
+        is_foreign() || self.is_own()
+    }
+
     /// Returns what an event of kind `runner` adds to its turn.
     pub(crate) fn context(&self, kind: SourceKind) -> Option<TurnContext<'a>> {
         let (payload, what) = (self.payload?, self.what?);
@@ -127,6 +152,9 @@ impl<'a> EventHeader<'a> {
             }
             _ => return None,
         };
+        if !self.is_witness() {
+            return None;
+        }
         let session_key = self.session_key.and_then(text_of)?;
         Some(TurnContext { session_key, what, payload: payload.get() })
     }

@@ -219,8 +219,12 @@ const UPDATE_WORDS: [&str; 9] = [
     "sharpen",
     "claude.md",
 ];
-/// What memory can be asked about. Without one of these a verb is not for memory.
-const OBJECTS: [&str; 12] = [
+/// What memory can be asked about. Without one of these a verb is not for memory, and a page is any
+/// page.
+const OBJECTS: [&str; 15] = [
+    "dossier",
+    "dossiers",
+    "crystallize",
     "memory",
     "claude.md",
     "line",
@@ -251,7 +255,7 @@ fn passes(marker: Option<&str>, prose: &str, names_something: bool) -> Vec<PassK
     let has = |known: &[&str]| known.iter().any(|word| words.contains(word));
     let compresses = marker == Some(COMPRESS);
     let dossier = has(&DOSSIER_WORDS);
-    if !(compresses || dossier || names_something || has(&OWN_VERBS) || has(&OBJECTS)) {
+    if !(compresses || names_something || has(&OWN_VERBS) || has(&OBJECTS)) {
         return Vec::new();
     }
     let (scan, update) = (has(&SCAN_WORDS), compresses || has(&UPDATE_WORDS));
@@ -291,6 +295,8 @@ mod tests {
             "bring me a coffee",
             "update me on the weather",
             "remove the old printer",
+            "please page Bob",
+            "the pointer device is unresolved",
             "scandalous recent news",
             "[memory:hello] good morning",
         ] {

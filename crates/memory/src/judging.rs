@@ -179,7 +179,8 @@ fn check<'a>(
     let quote = proposal.quote.as_deref().filter(|quote| case.is_quoted(quote));
     let quote = quote.ok_or(RefusedProposal::NoQuote)?;
     let quoting = recalled.quoted_by(&case.said);
-    if quoting == Quoting::Mostly || (case.line.is_none() && quoting != Quoting::Nothing) {
+    let has_line = || quoting != Quoting::Nothing || recalled.has_short_line(&case.said);
+    if quoting == Quoting::Mostly || (case.line.is_none() && has_line()) {
         return Err(RefusedProposal::Recalled);
     }
     if trajectory == Trajectory::NewSignal && !is_people(&case.touch.kind) {

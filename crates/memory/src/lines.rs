@@ -26,6 +26,9 @@ use crate::cues::Cues;
 /// What reports call the broadcast file.
 pub const BROADCAST: &str = "memory/CLAUDE.md";
 
+/// What reports call the file that the broadcast file imports first. People alone write it.
+pub const PRIORITY: &str = "memory/priority.md";
+
 /// Who a line is: twelve hexadecimal digits of the SHA-256 of its words.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -90,13 +93,15 @@ impl From<LineHash> for String {
 pub enum LinePlace {
     /// In the broadcast file, at this number, counted from one.
     File(u32),
+    /// In the file that comes before it, at this number.
+    Priority(u32),
     /// Among the lessons of runs.
     Lesson(NodeId),
 }
 
 /// Text that names no place of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither a line of {BROADCAST} nor a lesson")]
+#[error("{0:?} is neither a line of {BROADCAST} or {PRIORITY} nor a lesson")]
 pub struct BadPlace(String);
 
 /// What a lesson's place begins with.
@@ -106,7 +111,7 @@ impl LinePlace {
     /// Returns the lesson that stands there.
     pub fn lesson(&self) -> Option<&NodeId> {
         match self {
-            Self::File(_) => None,
+            Self::File(_) | Self::Priority(_) => None,
             Self::Lesson(id) => Some(id),
         }
     }
@@ -116,6 +121,7 @@ impl fmt::Display for LinePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(number) => write!(f, "{BROADCAST}:L{number}"),
+            Self::Priority(number) => write!(f, "{PRIORITY}:L{number}"),
             Self::Lesson(id) => write!(f, "{LESSON}{id}"),
         }
     }
@@ -125,9 +131,12 @@ impl FromStr for LinePlace {
     type Err = BadPlace;
 
     fn from_str(text: &str) -> Result<Self, BadPlace> {
-        let found = match text.strip_prefix(LESSON) {
-            Some(id) => id.parse().ok().map(Self::Lesson),
-            None => number_in(text).map(Self::File),
+        let found = match (text.strip_prefix(LESSON), text.strip_prefix(PRIORITY)) {
+            (Some(id), _) => id.parse().ok().map(Self::Lesson),
+            (None, Some(rest)) => {
+                rest.strip_prefix(":L").and_then(|digits| digits.parse().ok()).map(Self::Priority)
+            }
+            (None, None) => number_in(text).map(Self::File),
         };
         found.ok_or_else(|| BadPlace(text.chars().take(80).collect()))
     }
@@ -203,6 +212,19 @@ impl LineMap {
         Self { lines }
     }
 
+    /// Puts the lines of the file in front that the broadcast file imports: they are told first.
+    #[must_use]
+    pub fn with_priority(mut self, text: &str) -> Self {
+        let mut first = Self::read(text).lines;
+        for line in &mut first {
+            if let LinePlace::File(number) = line.place {
+                line.place = LinePlace::Priority(number);
+            }
+        }
+        first.append(&mut self.lines);
+        Self { lines: first }
+    }
+
     /// Puts lessons behind the lines. One that says what a line or an earlier lesson says has its
     /// evidence there.
     #[must_use]
@@ -229,7 +251,7 @@ impl LineMap {
     pub fn at(&self, number: u32) -> Option<&ToldLine> {
         let is_there = |line: &&ToldLine| match line.place {
             LinePlace::File(first) => (first..=line.last).contains(&number),
-            LinePlace::Lesson(_) => false,
+            LinePlace::Priority(_) | LinePlace::Lesson(_) => false,
         };
         self.lines.iter().find(is_there)
     }
@@ -240,6 +262,9 @@ impl LineMap {
     pub fn find(&self, typed: &str) -> Vec<&ToldLine> {
         if let Some(number) = number_in(typed) {
             return self.at(number).into_iter().collect();
+        }
+        if let Ok(place @ LinePlace::Priority(_)) = typed.parse() {
+            return self.lines.iter().filter(|line| line.place == place).collect();
         }
         let by_hash = |line: &&ToldLine| typed.len() >= 4 && line.hash.as_str().starts_with(typed);
         let mut found: Vec<&ToldLine> = self.lines.iter().filter(by_hash).collect();
@@ -386,9 +411,24 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_is_imported_comes_first_and_has_a_place_of_its_own() {
+        let map = LineMap::read("@priority.md\n\n- Ask first\n").with_priority("# P\n- Stop\n");
+        let places: Vec<String> = map.lines().iter().map(ToldLine::reference).collect();
+        assert_eq!(places, ["memory/priority.md:L2", "memory/CLAUDE.md:L3"]);
+        for (typed, found) in [("L2", ""), ("L3", "Ask first"), (&places[0], "Stop")] {
+            let text: Vec<&str> = map.find(typed).iter().map(|line| line.text.as_str()).collect();
+            assert_eq!(text.join(","), found, "{typed}");
+        }
+        for place in &places {
+            assert_eq!(place.parse::<LinePlace>().unwrap().to_string(), *place);
+        }
+        assert!("memory/priority.md".parse::<LinePlace>().is_err());
+    }
+
     fn number(line: &ToldLine) -> u32 {
         match line.place {
-            LinePlace::File(number) => number,
+            LinePlace::File(number) | LinePlace::Priority(number) => number,
             LinePlace::Lesson(_) => 0,
         }
     }

@@ -21,6 +21,9 @@ pub struct Touch {
     pub what: String,
     /// Where to read it.
     pub at: Cursor,
+    /// The directory of event files that is meant; the project's own where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<String>,
     /// `None` where a person said something that touches no line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<LineHash>,
@@ -70,7 +73,9 @@ impl Pending {
 
     pub fn add(&mut self, touch: Touch) {
         let kept = self.by_line.entry(touch.line.clone()).or_default();
-        let known = |old: &&mut Touch| old.event == touch.event && old.at == touch.at;
+        let known = |old: &&mut Touch| {
+            old.event == touch.event && old.at == touch.at && old.events == touch.events
+        };
         if kept.iter_mut().rev().find(known).is_some() {
             return;
         }
@@ -78,6 +83,13 @@ impl Pending {
         if kept.len() > self.most {
             kept.pop_front();
             self.older += 1;
+        }
+    }
+
+    /// Says in which directory of event files all of them are, where that is not the project's own.
+    pub fn lie_in(&mut self, events: &str) {
+        for touch in self.by_line.values_mut().flatten() {
+            touch.events = Some(events.to_owned());
         }
     }
 
@@ -137,6 +149,7 @@ mod tests {
             kind: "human".into(),
             what: "chat.message".into(),
             at: Cursor { partition: "2026-01-01".into(), offset: event.into() },
+            events: None,
             line: line.map(LineHash::of),
             relation: line.map(|_| Relation::Cue),
         }

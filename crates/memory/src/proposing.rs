@@ -4,12 +4,15 @@
 //! says. A proposal is a [`LineChange`] that the guard of the file has yet to defend; one that
 //! cannot even be read as that is refused here.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::decision::{Decision, Enough, decide};
 use crate::edit::{LONGEST_LINE, LineChange};
 use crate::evidence::Decider;
+use crate::fragment::short_digest;
 use crate::ledger::{Ledger, LedgerRow};
 use crate::lines::{LineHash, LineMap, ToldLine};
 use crate::signals::{self, SignalGroup};
@@ -79,10 +82,16 @@ pub struct EditQuestion<'a> {
 }
 
 impl<'a> EditQuestion<'a> {
-    /// Finds what is worth asking about; nothing where nothing is.
-    pub fn of(map: &'a LineMap, ledger: &'a Ledger, enough: Enough) -> Option<Self> {
+    /// Finds what is worth asking about; nothing where nothing is. What was asked before, about
+    /// the same evidence, is answered, and an answer is paid for once.
+    pub fn of(
+        map: &'a LineMap,
+        ledger: &'a Ledger,
+        enough: Enough,
+        asked: &BTreeSet<String>,
+    ) -> Option<Self> {
         let mut lines = Vec::new();
-        for line in map.lines() {
+        for line in map.lines().iter().filter(|line| !asked.contains(&line_mark(line, ledger))) {
             let entry = ledger.entry(&line.hash);
             let decision = decide(entry, enough);
             if matches!(decision, Decision::Judge | Decision::Remove | Decision::Keep) {
@@ -96,8 +105,15 @@ impl<'a> EditQuestion<'a> {
         };
         let mut groups = signals::group(ledger);
         groups.retain(|group| (group.is_standing() || group.times() >= 2) && !said(group));
+        groups.retain(|group| !asked.contains(&group_mark(group)));
         let is_open = lines.iter().any(|(_, decision, _)| *decision != Decision::Keep);
         (is_open || !groups.is_empty()).then_some(Self { lines, groups })
+    }
+
+    /// Names each thing that is asked about together with its evidence, without a word of it.
+    pub fn marks(&self, ledger: &Ledger) -> BTreeSet<String> {
+        let lines = self.lines.iter().map(|(line, ..)| line_mark(line, ledger));
+        lines.chain(self.groups.iter().map(group_mark)).collect()
     }
 
     /// Says what is asked. Foreign text stands in JSON alone.
@@ -130,6 +146,21 @@ impl<'a> EditQuestion<'a> {
         }
         text
     }
+}
+
+fn line_mark(line: &ToldLine, ledger: &Ledger) -> String {
+    let rows = ledger.entry(&line.hash).into_iter().flat_map(|entry| entry.rows());
+    mark(line.hash.as_str(), rows.map(|row| row.fragment.as_str()))
+}
+
+fn group_mark(group: &SignalGroup<'_>) -> String {
+    mark("", group.rows.iter().map(|row| row.fragment.as_str()))
+}
+
+fn mark<'a>(line: &str, fragments: impl Iterator<Item = &'a str>) -> String {
+    let fragments: BTreeSet<&str> = fragments.collect();
+    let all: Vec<&str> = std::iter::once(line).chain(fragments).collect();
+    short_digest(&all.join("\n"))
 }
 
 fn shown(row: &LedgerRow) -> Value {
@@ -171,12 +202,30 @@ mod tests {
     #[test]
     fn nothing_is_asked_where_nothing_is_open() {
         let map = LineMap::read("- Run the tests\n- Ask first\n");
-        assert!(EditQuestion::of(&map, &Ledger::default(), ENOUGH).is_none());
+        let none = BTreeSet::new();
+        assert!(EditQuestion::of(&map, &Ledger::default(), ENOUGH, &none).is_none());
         let kept = book(&[fragment("Ask first", Trajectory::Strengthening)]);
-        assert!(EditQuestion::of(&map, &kept, ENOUGH).is_none());
+        assert!(EditQuestion::of(&map, &kept, ENOUGH, &none).is_none());
         let open = book(&[fragment("Ask first", Trajectory::Weakening)]);
-        let asked = EditQuestion::of(&map, &open, ENOUGH).unwrap();
+        let asked = EditQuestion::of(&map, &open, ENOUGH, &none).unwrap();
         insta::assert_snapshot!(asked.prompt());
+    }
+
+    #[test]
+    fn a_question_that_was_answered_is_asked_again_with_new_evidence_alone() {
+        let map = LineMap::read("- Run the tests\n- Ask first\n");
+        let open = book(&[fragment("Ask first", Trajectory::Weakening)]);
+        let marks = EditQuestion::of(&map, &open, ENOUGH, &BTreeSet::new()).unwrap().marks(&open);
+        assert_eq!(marks.len(), 1);
+        assert!(EditQuestion::of(&map, &open, ENOUGH, &marks).is_none());
+        let more = book(&[fragment("Ask first", Trajectory::Weakening), wrong("Ask first", "b")]);
+        assert!(EditQuestion::of(&map, &more, ENOUGH, &marks).is_some());
+        let other = book(&[
+            fragment("Ask first", Trajectory::Weakening),
+            fragment("Run the tests", Trajectory::Weakening),
+        ]);
+        let asked = EditQuestion::of(&map, &other, ENOUGH, &marks).unwrap();
+        assert!(!asked.prompt().contains("Ask first") && asked.marks(&other).is_disjoint(&marks));
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::lines::{LineHash, LineMap, ToldLine};
 use crate::reading::matcher::{Related, Relation};
 use crate::reading::recalled::Quoting;
 use crate::reading::speech::SpokenKind;
-use crate::reading::turns::SessionTurn;
+use crate::reading::turns::RunTurn;
 
 /// The types of events that are meant for memory.
 pub const FEEDBACK: &str = "memory.feedback";
@@ -42,7 +42,7 @@ const EDITED: &str = "correction.edited";
 const REVERTED: &str = "correction.reverted";
 
 /// A correction that names what more lines name is about none of them for sure.
-const MOST_CORRECTED: usize = 3;
+pub(crate) const MOST_CORRECTED: usize = 3;
 
 /// How much of a person's own words a fragment keeps.
 const NOTE: usize = 400;
@@ -59,8 +59,27 @@ pub(crate) struct RuleDecision {
     pub(crate) reason: String,
 }
 
-/// Returns the lines that the task files of a run carried.
-pub type CarriedBy<'a> = dyn Fn(&str) -> Vec<LineHash> + 'a;
+/// What the task files of a run told its sessions, as far as it is known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ToldByRun {
+    pub carried: Vec<LineHash>,
+    /// Kept back from the run because they are on trial.
+    pub withheld: Vec<LineHash>,
+}
+
+impl ToldByRun {
+    /// Whether the run was told a line. Where it is not known what it was told, it was told the
+    /// broadcast file: every session is; but only some are told a lesson.
+    pub(crate) fn has(&self, line: &ToldLine) -> bool {
+        match self.carried.is_empty() && self.withheld.is_empty() {
+            true => !line.is_lesson(),
+            false => self.carried.contains(&line.hash),
+        }
+    }
+}
+
+/// Returns what a run was told.
+pub type CarriedBy<'a> = dyn Fn(&str) -> ToldByRun + 'a;
 
 /// An event and all that the rules go by.
 pub(crate) struct Hearing<'a> {
@@ -68,9 +87,10 @@ pub(crate) struct Hearing<'a> {
     /// The lines it touches.
     pub(crate) related: &'a [Related],
     pub(crate) map: &'a LineMap,
-    pub(crate) carried: &'a CarriedBy<'a>,
-    /// The session's turn so far.
-    pub(crate) turn: Option<&'a SessionTurn>,
+    /// What the run was told that the event speaks of.
+    pub(crate) told: &'a ToldByRun,
+    /// The turn of that run so far.
+    pub(crate) turn: Option<&'a RunTurn>,
     /// What kind of thing a person says, and whether they blame the rule.
     pub(crate) speech: Option<(SpokenKind, bool)>,
     pub(crate) quoting: Quoting,
@@ -98,12 +118,12 @@ pub(crate) fn words_of(payload: &str) -> Option<String> {
 
 /// Returns all that the rules can say about an event.
 pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
-    let Hearing { heard, related, map, carried, speech, quoting, .. } = *hearing;
+    let Hearing { heard, related, map, told, speech, quoting, .. } = *hearing;
     let is_new = related.is_empty() && quoting == Quoting::Nothing;
     match heard.what.as_ref() {
         FEEDBACK => statement(heard, map).into_iter().collect(),
         EDITED | REVERTED => match heard.kind == "git" {
-            true => corrections(heard, related, map, carried),
+            true => corrections(heard, related, map, told),
             false => Vec::new(),
         },
         INSTRUCTION if is_new => new_signal(heard, SpokenKind::Instruction).into_iter().collect(),
@@ -118,24 +138,27 @@ pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
 }
 
 fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
-    let Hearing { heard, related, map, turn, speech, .. } = *hearing;
-    // A number may be that of another line by now.
-    let touched: Vec<&Related> =
-        related.iter().filter(|related| related.relation != Relation::Number).collect();
+    let Hearing { heard, related, map, told, turn, speech, .. } = *hearing;
+    // A number may be that of another line by now, and what was only worked with was not named. A
+    // run that was not told a line has not missed it.
+    let is_tested = |related: &&Related| {
+        !matches!(related.relation, Relation::Number | Relation::Used)
+            && (related.relation == Relation::Line || told.has(&map.lines()[related.line]))
+    };
+    let touched: Vec<&Related> = related.iter().filter(is_tested).collect();
     if touched.len() > MOST_CORRECTED {
         return Vec::new();
     }
     let blamed = touched.len() == 1 && speech.is_some_and(|(_, blames_rule)| blames_rule);
     let decide = |related: &&Related| {
         let line = &map.lines()[related.line];
-        let shows = |ask: fn(&SessionTurn, &LineHash) -> bool| {
-            turn.is_some_and(|turn| ask(turn, &line.hash))
-        };
-        let followed = related.names_action && shows(SessionTurn::followed);
+        let shows =
+            |ask: fn(&RunTurn, &LineHash) -> bool| turn.is_some_and(|turn| ask(turn, &line.hash));
+        let followed = related.names_action && shows(RunTurn::followed);
         let unopened = matches!(related.relation, Relation::Pointer | Relation::Path)
             && !line.cues.pointers.is_empty()
             && names_pointer(heard.payload, line)
-            && shows(SessionTurn::opened_nothing);
+            && shows(RunTurn::opened_nothing);
         let root_cause = match (blamed || followed, unopened) {
             (true, _) => Some(RootCause::DirectionWrong),
             (false, true) => Some(RootCause::RecallMiss),
@@ -147,7 +170,7 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         )];
         if followed {
             evidence.push("The session's trace shows that the line had been followed.".to_owned());
-        } else if shows(SessionTurn::went_against) {
+        } else if shows(RunTurn::went_against) {
             evidence.push("The session's trace shows what the line warns of.".to_owned());
         }
         evidence.extend(own_words(words_of(heard.payload).as_deref()));
@@ -238,20 +261,19 @@ fn corrections(
     heard: &AdmittedEvent<'_>,
     related: &[Related],
     map: &LineMap,
-    carried: &CarriedBy<'_>,
+    told: &ToldByRun,
 ) -> Vec<RuleDecision> {
     let by_path = related.iter().filter(|related| related.relation <= Relation::Path);
-    let Some(run) = heard.run.as_deref().filter(|_| by_path.clone().next().is_some()) else {
+    if heard.run.is_none() || by_path.clone().next().is_none() {
         return Vec::new();
-    };
+    }
     let files = corrected_files(heard.payload);
-    let carried = carried(run);
     by_path
         .filter_map(|related| {
             let line = &map.lines()[related.line];
             let named = line.cues.paths.iter();
             let mut hit = named.filter(|path| files.iter().any(|file| is_at(file, path)));
-            let path = hit.next().filter(|_| carried.contains(&line.hash))?;
+            let path = hit.next().filter(|_| told.carried.contains(&line.hash))?;
             Some(RuleDecision {
                 line: Some(related.line),
                 trajectory: Trajectory::Weakening,
@@ -335,16 +357,14 @@ mod tests {
         };
         let mut related = Vec::new();
         Matcher::new(&map).related(&payload, &mut related);
-        let hashes = |run: &str| -> Vec<LineHash> {
-            assert_eq!(run, "RUN");
-            carried.iter().map(|text| LineHash::of(text)).collect()
-        };
+        let carried = carried.iter().map(|text| LineHash::of(text)).collect();
+        let told = ToldByRun { carried, withheld: Vec::new() };
         let speech = words_of(&payload).and_then(|text| crate::reading::speech::read(&text, false));
         let judged = judge(&Hearing {
             heard: &heard,
             related: &related,
             map: &map,
-            carried: &hashes,
+            told: &told,
             turn: None,
             speech,
             quoting: Quoting::Nothing,

@@ -26,6 +26,7 @@ use spore_memory::pending::Touch;
 use spore_memory::proposing::EditProposal;
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
+use spore_memory::rules::ToldByRun;
 use spore_memory::scan::{ScanTask, Scanned, scan};
 use spore_store::spine::{Cursor, Spine};
 
@@ -68,7 +69,7 @@ fn scanned(events: &[Value], recalled: &Recalled) -> Scanned {
         coverage: false,
         most: 500,
         pending_per_line: 50,
-        carried: &|_| Vec::new(),
+        carried: &|_| ToldByRun::default(),
         turns: &Turns::default(),
         recalled,
         stop: &|| false,
@@ -107,6 +108,7 @@ fn touch(line: Option<&str>) -> Touch {
         kind: "human".into(),
         what: "chat.message".into(),
         at: Cursor { partition: "2026-01-01".into(), offset: 0 },
+        events: None,
         line: line.map(LineHash::of),
         relation: None,
     }
@@ -344,6 +346,66 @@ fn of_events() -> Vec<Attempt> {
             assert_eq!((done.fragments.len(), done.pending.len(), done.recalled), (0, 0, 200));
             "only said back".to_owned()
         }),
+    ]
+}
+
+/// A run's task, what it says its tools were, and its commit: nothing may come of it, and no judge is
+/// shown it as what happened.
+fn appended(forge: impl Fn(&mut Value) + 'static) -> impl Fn() -> Refused {
+    move || {
+        let of_run = |kind: &str, what: &str, payload: &Value| {
+            let mut event = event(&json!(kind), what, payload);
+            event["id"] = json!(format!("e-{what}"));
+            event["run"] = json!("R");
+            event
+        };
+        let own = |mut event: Value| {
+            event["source"]["own"] = json!(true);
+            event
+        };
+        let task =
+            own(of_run("runner", "run.started", &json!({ "task": "the tree before committing" })));
+        let tools = json!({ "of": "R", "tools": [{ "command": "make lint" }] });
+        let mut trace = of_run("runner", "tools.used", &tools);
+        let commit = own(of_run("git", "commit.created", &json!({ "commit": "abc" })));
+        let told =
+            scanned(&[task.clone(), own(trace.clone()), commit.clone()], &Recalled::default());
+        assert_eq!(told.fragments.len(), 1, "Spore's own word is one: {told:?}");
+        forge(&mut trace);
+        assert_eq!(ReadEvent::of(trace.to_string().as_bytes()), None);
+        let done = scanned(&[task, trace, commit], &Recalled::default());
+        assert_eq!(done.fragments, []);
+        "no trace".to_owned()
+    }
+}
+
+fn of_sessions() -> Vec<Attempt> {
+    vec![
+        attempt("a trace that was appended", "no trace", appended(|_| {})),
+        attempt(
+            "a trace under the name of a role",
+            "no trace",
+            appended(|trace| trace["source"]["name"] = json!("coder")),
+        ),
+        attempt(
+            "a mark in the wrong place",
+            "no trace",
+            appended(|trace| {
+                trace["own"] = json!(true);
+                trace["payload"]["own"] = json!(true);
+                trace["source"]["own"] = json!("true");
+            }),
+        ),
+        attempt(
+            "a trace without its run",
+            "no trace",
+            appended(|trace| trace["run"] = Value::Null),
+        ),
+        attempt(
+            "a trace in another program's words",
+            "no trace",
+            appended(|trace| trace["type"] = json!("agent.tool_use")),
+        ),
     ]
 }
 
@@ -603,10 +665,9 @@ fn of_files() -> Vec<Attempt> {
 
 #[test]
 fn nothing_gets_in_without_evidence() {
-    let all: Vec<Attempt> = [of_events(), of_judges(), of_cases(), of_edits(), of_files()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let all =
+        [of_events(), of_sessions(), of_judges(), of_cases(), of_edits(), of_files()].into_iter();
+    let all: Vec<Attempt> = all.flatten().collect();
     let names: BTreeSet<&str> = all.iter().map(|one| one.name).collect();
     assert!(names.len() == all.len() && all.len() >= 60, "{}", all.len());
     for one in &all {

@@ -25,6 +25,7 @@ use spore_memory::known::KnownFragments;
 use spore_memory::lines::{LineMap, LinePlace};
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
+use spore_memory::rules::ToldByRun;
 use spore_memory::scan::{ScanTask, Scanned, scan};
 use spore_store::spine::{Cursor, Spine};
 
@@ -91,7 +92,7 @@ fn scanned(log: &[HeldOut], map: &LineMap) -> Scanned {
         coverage: false,
         most: 9_999,
         pending_per_line: 500,
-        carried: &|_| Vec::new(),
+        carried: &|_| ToldByRun::default(),
         turns: &Turns::default(),
         recalled: &Recalled::default(),
         stop: &|| false,
@@ -139,7 +140,7 @@ fn score(log: &[HeldOut], scanned: &Scanned, counts: impl Fn(&HeldOut) -> bool) 
         let class = class_of(fragment);
         let line = fragment.line.as_ref().map(|line| match line.place {
             LinePlace::File(number) => number,
-            LinePlace::Lesson(_) => 0,
+            LinePlace::Priority(_) | LinePlace::Lesson(_) => 0,
         });
         score.labels += 1;
         let is_class = one.label.class == class

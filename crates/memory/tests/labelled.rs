@@ -21,6 +21,7 @@ use spore_memory::known::KnownFragments;
 use spore_memory::lines::LineMap;
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
+use spore_memory::rules::ToldByRun;
 use spore_memory::scan::{ScanTask, Scanned, scan};
 use spore_store::spine::{Cursor, Spine};
 
@@ -51,7 +52,7 @@ fn labelled(name: &str, text: &str) -> Vec<Labelled> {
         let event = json!({
             "id": id,
             "ts": format!("2026-01-01T{:02}:{:02}:{:02}.000Z", at / 3600, at / 60 % 60, at % 60),
-            "source": { "kind": given["kind"], "name": "test" },
+            "source": { "kind": given["kind"], "name": "test", "own": given["kind"] == "runner" },
             "type": given["type"],
             "session_key": given["s"],
             "payload": payload,
@@ -86,7 +87,7 @@ fn scan_from(
         coverage: false,
         most,
         pending_per_line: 500,
-        carried: &|_| Vec::new(),
+        carried: &|_| ToldByRun::default(),
         turns,
         recalled: &Recalled::default(),
         stop: &|| false,

@@ -13,8 +13,10 @@ use spore_memory::evidence::Trajectory;
 use spore_memory::fragment::Fragment;
 use spore_memory::known::KnownFragments;
 use spore_memory::lines::{LineHash, LineMap, LinePlace, ToldLine};
+use spore_memory::reading::matcher::Relation;
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
+use spore_memory::rules::ToldByRun;
 use spore_memory::scan::{PassError, ScanTask, Scanned, scan};
 use spore_model::{Lesson, LessonRecord, NodeId, Timestamp};
 use spore_store::spine::{Cursor, Spine};
@@ -31,7 +33,7 @@ struct World {
     coverage: bool,
     most: usize,
     /// What every run was told.
-    carried: Vec<LineHash>,
+    told: ToldByRun,
 }
 
 impl World {
@@ -43,7 +45,7 @@ impl World {
             in_ledger: HashSet::new(),
             coverage: false,
             most: 100,
-            carried: Vec::new(),
+            told: ToldByRun::default(),
         }
     }
 
@@ -68,6 +70,15 @@ impl World {
     }
 
     fn scan_until(&self, from: &Cursor, stop: &dyn Fn() -> bool) -> Result<Scanned, PassError> {
+        self.scan_told(from, &Recalled::default(), stop)
+    }
+
+    fn scan_told(
+        &self,
+        from: &Cursor,
+        recalled: &Recalled,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Scanned, PassError> {
         let known = KnownFragments::of(self.known.clone());
         let task = ScanTask {
             map: &self.map,
@@ -77,9 +88,9 @@ impl World {
             coverage: self.coverage,
             most: self.most,
             pending_per_line: 50,
-            carried: &|_| self.carried.clone(),
+            carried: &|_| self.told.clone(),
             turns: &Turns::default(),
-            recalled: &Recalled::default(),
+            recalled,
             stop,
         };
         scan(&mut Spine::new(self.dir.path()).read_from(from), &task)
@@ -326,10 +337,12 @@ fn run_and_correction() -> World {
     let of_run = |number: u32, kind: &str, what: &str, payload: Value| {
         let mut event = event(number, &json!(kind), what, &payload);
         event["run"] = json!("RUN");
+        event["source"]["own"] = json!(true);
         world.raw(DAY, format!("{event}\n").as_bytes());
     };
     of_run(1, "runner", "run.started", json!({ "task": "PathCache misses a path" }));
-    let tools = json!({ "role": "coder", "tools": [{ "name": "run", "command": "normalise it" }] });
+    let tools = [json!({ "name": "run", "command": "normalise it" })];
+    let tools = json!({ "role": "coder", "tools": tools, "of": "RUN" });
     of_run(2, "runner", "tools.used", tools);
     of_run(3, "git", "commit.created", json!({ "commit": "abc" }));
     let words = json!({ "text": "That's wrong, PathCache is empty now" });
@@ -341,7 +354,7 @@ fn run_and_correction() -> World {
 fn a_lesson_is_tested_by_the_sessions_that_were_told_it() {
     let mut world = run_and_correction();
     let hash = ToldLine::of_lesson(&lesson()).hash;
-    world.carried = vec![hash];
+    world.told.carried = vec![hash];
     let seen: Vec<(Trajectory, Option<LinePlace>)> = world
         .scan(&Cursor::default())
         .fragments
@@ -356,7 +369,7 @@ fn a_lesson_is_tested_by_the_sessions_that_were_told_it() {
 fn a_session_that_was_not_told_a_lesson_says_nothing_about_it() {
     for carried in [Vec::new(), vec![LineHash::of(SQL)]] {
         let mut world = run_and_correction();
-        world.carried = carried;
+        world.told.carried = carried;
         world.coverage = true;
         let scanned = world.scan(&Cursor::default());
         let hash = ToldLine::of_lesson(&lesson()).hash;
@@ -368,6 +381,131 @@ fn a_session_that_was_not_told_a_lesson_says_nothing_about_it() {
         let new = |fragment: &&Fragment| fragment.trajectory == Trajectory::NewSignal;
         assert_eq!(scanned.fragments.iter().filter(new).count(), 1);
     }
+}
+
+const STOP: &str = "When the cache is stale, run `make sweep`";
+
+/// An event of a run in the tree `s`, as Spore itself writes it.
+fn own(number: u32, kind: &str, what: &str, run: &str, payload: &Value) -> Value {
+    let mut event = event(number, &json!(kind), what, payload);
+    event["run"] = json!(run);
+    event["source"]["own"] = json!(true);
+    event
+}
+
+/// A world with one line about a cache, and these events.
+fn swept(events: &[Value]) -> World {
+    let mut world = World::new();
+    world.map = LineMap::read(&format!("- {STOP}\n- SQL stays in `crates/store/`\n"));
+    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+    world.raw(DAY, lines.as_bytes());
+    world
+}
+
+fn trajectories(scanned: &Scanned) -> Vec<Trajectory> {
+    scanned.fragments.iter().map(|fragment| fragment.trajectory).collect()
+}
+
+fn asked(number: u32, run: &str) -> Value {
+    own(number, "runner", "run.started", run, &json!({ "task": "The cache is stale" }))
+}
+
+fn did(number: u32, run: &str) -> Value {
+    let tools = json!({ "role": "coder", "of": run, "tools": [{ "command": "make sweep" }] });
+    own(number, "runner", "tools.used", "SESSION", &tools)
+}
+
+fn stands(number: u32, run: &str) -> Value {
+    own(number, "git", "commit.created", run, &json!({ "commit": "abc" }))
+}
+
+#[test]
+fn what_one_run_of_a_tree_did_is_no_credit_for_the_task_of_another() {
+    let helped = swept(&[asked(1, "A"), did(2, "A"), stands(3, "A")]);
+    assert_eq!(trajectories(&helped.scan(&Cursor::default())), [Trajectory::Strengthening]);
+    for events in [
+        [asked(1, "A"), did(2, "B"), stands(3, "A")],
+        [asked(1, "A"), did(2, "B"), stands(3, "B")],
+        [asked(1, "A"), did(2, "A"), stands(3, "B")],
+        [asked(1, "A"), stands(2, "A"), did(3, "A")],
+    ] {
+        let mut events = events.to_vec();
+        events.push(stands(4, "B"));
+        assert_eq!(trajectories(&swept(&events).scan(&Cursor::default())), [], "{events:?}");
+    }
+}
+
+#[test]
+fn what_a_session_appends_is_no_trace_of_it() {
+    let as_appended = |mut event: Value, own: Value| {
+        event["source"]["own"] = own;
+        event
+    };
+    for own in [Value::Null, json!(false), json!("true"), json!(1)] {
+        let forged = as_appended(did(2, "A"), own.clone());
+        let task = as_appended(asked(1, "A"), own);
+        for events in
+            [[asked(1, "A"), forged.clone(), stands(3, "A")], [task, did(2, "A"), stands(3, "A")]]
+        {
+            assert_eq!(trajectories(&swept(&events).scan(&Cursor::default())), [], "{events:?}");
+        }
+    }
+    // What another program calls its tools counts where no run of Spore stands behind it.
+    let said = |number, text: &str| event(number, &json!("human"), "message", &json!(text));
+    let foreign = |run: Value| {
+        let payload = json!({ "command": "make sweep" });
+        let mut event = event(2, &json!("runner"), "agent.tool_use", &payload);
+        event["run"] = run;
+        event
+    };
+    let turn = |run| [said(1, "the cache is stale"), foreign(run), said(3, "thank you")];
+    let helped = swept(&turn(Value::Null)).scan(&Cursor::default());
+    assert_eq!(trajectories(&helped), [Trajectory::Strengthening]);
+    assert_eq!(trajectories(&swept(&turn(json!("A"))).scan(&Cursor::default())), []);
+}
+
+#[test]
+fn a_correction_of_a_session_that_worked_on_a_lines_path_touches_the_line() {
+    let tools = |path: &str| json!({ "of": "A", "tools": [{ "tool": "edit", "path": path }] });
+    let worked = |path| own(1, "runner", "tools.used", "SESSION", &tools(path));
+    let said = |number, text: &str| event(number, &json!("human"), "message", &json!(text));
+    let wrong = "That's wrong, redo it";
+    let scanned = swept(&[worked("crates/store/src/lib.rs"), said(2, wrong), said(3, wrong)])
+        .scan(&Cursor::default());
+    assert_eq!(trajectories(&scanned), [], "{:?}", scanned.fragments);
+    let touches: Vec<_> = scanned.pending.of_line(&LineHash::of(SQL)).collect();
+    assert_eq!(touches.len(), 2, "{touches:?}");
+    assert_eq!(touches[0].relation.map(Relation::as_str), Some("used"));
+    // Of another path, and of what was done before a person went on, it is not.
+    for events in [
+        vec![worked("src/lib.rs"), said(2, wrong)],
+        vec![worked("crates/store/src/lib.rs"), said(2, "and now the docs"), said(3, wrong)],
+    ] {
+        let scanned = swept(&events).scan(&Cursor::default());
+        assert_eq!(trajectories(&scanned), [Trajectory::NewSignal], "{events:?}");
+    }
+}
+
+#[test]
+fn a_line_that_was_withheld_from_a_run_is_neither_helped_nor_harmed_by_it() {
+    let wrong = json!("That's wrong, the cache is stale still");
+    let correction = own(4, "human", "message", "A", &wrong);
+    let events = [asked(1, "A"), did(2, "A"), stands(3, "A"), correction];
+    let about = |told: ToldByRun| {
+        let mut world = swept(&events);
+        world.told = told;
+        let scanned = world.scan(&Cursor::default());
+        (trajectories(&scanned), scanned.pending.of_line(&LineHash::of(STOP)).count())
+    };
+    let (line, other) = (vec![LineHash::of(STOP)], vec![LineHash::of(SQL)]);
+    let both = (vec![Trajectory::Strengthening, Trajectory::Weakening], 0);
+    assert_eq!(about(ToldByRun::default()), both);
+    assert_eq!(about(ToldByRun { carried: line.clone(), withheld: Vec::new() }), both);
+    for carried in [Vec::new(), other.clone()] {
+        assert_eq!(about(ToldByRun { carried, withheld: line.clone() }), (Vec::new(), 0));
+    }
+    // Whether a run missed a line that did not fit into its task file is for a judge.
+    assert_eq!(about(ToldByRun { carried: other, withheld: Vec::new() }), (Vec::new(), 1));
 }
 
 proptest! {
@@ -442,6 +580,19 @@ proptest! {
     }
 }
 
+#[test]
+fn a_short_line_that_is_said_again_is_no_new_signal() {
+    let mut recalled = Recalled::default();
+    recalled.add_line("Squash commits");
+    for (text, new) in [("From now on squash commits", 0), ("From now on rebase commits", 1)] {
+        let world = World::new();
+        world.event(1, &json!("human"), "message", &json!({ "text": text }));
+        let scanned = world.scan_told(&Cursor::default(), &recalled, &|| false).unwrap();
+        assert_eq!(scanned.fragments.len(), new, "{text}");
+        assert_eq!(scanned.pending.len(), 1 - new, "a judge may still read it");
+    }
+}
+
 /// What memory tells comes back as what people say, and grows by being heard: unless it is known.
 #[test]
 fn what_memory_told_is_never_a_new_signal() {
@@ -479,7 +630,7 @@ fn what_memory_told_is_never_a_new_signal() {
             coverage: false,
             most: 999,
             pending_per_line: 50,
-            carried: &|_| Vec::new(),
+            carried: &|_| ToldByRun::default(),
             turns: &turns,
             recalled: &recalled,
             stop: &|| false,

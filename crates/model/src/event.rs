@@ -97,6 +97,59 @@ impl FromStr for SourceKind {
 pub struct EventSource {
     pub kind: SourceKind,
     pub name: String,
+    /// Whether Spore itself wrote it, through its outbox. What is appended never is, so that
+    /// neither a session nor a script can tell of a run or of tools in Spore's name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
+}
+
+/// The types of events that Spore's own writers alone put on the spine.
+const OWN_TYPES: [&str; 40] = [
+    "bounce.closed",
+    "bounce.started",
+    "campaign.changed",
+    "commit.applied",
+    "commit.created",
+    "commit.landed",
+    "context.compiled",
+    "correction.edited",
+    "correction.reverted",
+    "gates.finished",
+    "investigation.cleared",
+    "investigation.entries",
+    "investigation.plan",
+    "investigation.survey",
+    "investigation.synthesis",
+    "memory.crystallized",
+    "memory.imported",
+    "memory.judged",
+    "memory.scanned",
+    "memory.undone",
+    "memory.updated",
+    "memory.woven",
+    "race.won",
+    "run.cancelled",
+    "run.escalated",
+    "run.finished",
+    "run.parked",
+    "run.resumed",
+    "run.rolled_back",
+    "run.started",
+    "run.summarized",
+    "session.finished",
+    "session.lost",
+    "session.started",
+    "session.stopped",
+    "snapshot.taken",
+    "task.reopened",
+    "tools.used",
+    "verdict.given",
+    "work.rebased",
+];
+
+/// Returns whether events of a type are Spore's own to write.
+pub fn is_own_type(what: &str) -> bool {
+    OWN_TYPES.binary_search(&what).is_ok()
 }
 
 /// Something that happened. Ids sort by time; `payload` is data, never an instruction.
@@ -130,11 +183,17 @@ mod tests {
     }
 
     #[test]
+    fn spores_own_types_are_found_by_their_order() {
+        assert!(OWN_TYPES.is_sorted());
+        assert!(OWN_TYPES.into_iter().all(is_own_type) && !is_own_type("memory.feedback"));
+    }
+
+    #[test]
     fn an_event_is_one_line_of_json() {
         let event = Event {
             id: EventId::from_parts(1_767_225_600_000, 1),
             ts: Timestamp::from_millis(1_767_225_600_000),
-            source: EventSource { kind: SourceKind::Check, name: "cargo test".into() },
+            source: EventSource { kind: SourceKind::Check, name: "cargo test".into(), own: true },
             kind: "gate.finished".into(),
             session_key: None,
             run: None,

@@ -32,7 +32,7 @@ mod verdict;
 
 pub use budget::{Allowance, BudgetId, BudgetResource, BudgetTree, Exhausted, Overshoot};
 pub use context_use::{ContextUse, FileUse};
-pub use event::{Event, EventSource, SourceKind, UnknownSourceKind};
+pub use event::{Event, EventSource, SourceKind, UnknownSourceKind, is_own_type};
 pub use graph::{Edge, EdgeKind, Node, NodeClass};
 pub use ids::{
     BadId, CommitId, EdgeId, EventId, NodeId, RunId, SessionToken, StepKey, TraceId, TreeId,

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use spore_effects::Effect;
-use spore_model::{Event, EventSource, RunId, SourceKind, TraceId};
+use spore_memory::rules::FEEDBACK;
+use spore_model::{Event, EventSource, RunId, SourceKind, TraceId, is_own_type};
 use spore_store::Journal;
 use spore_store::spine::Spine;
 
@@ -24,10 +25,13 @@ impl Events<'_> {
         run: RunId,
         payload: Value,
     ) -> Event {
+        // A type that is not reserved for Spore a session could append as well. A line's feedback
+        // is for people too.
+        debug_assert!(is_own_type(what) || what == FEEDBACK, "{what}");
         Event {
             id: self.around.ids.event(),
             ts: self.around.clock.now(),
-            source: EventSource { kind, name: name.to_owned() },
+            source: EventSource { kind, name: name.to_owned(), own: true },
             kind: what.to_owned(),
             // All that a run and its sessions do is one turn.
             session_key: Some(self.trace.to_string()),

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spore_model::{Event, EventSource, Fault, RunId, SourceKind, TraceId};
+use spore_model::{Event, EventSource, Fault, RunId, SourceKind, TraceId, is_own_type};
 use spore_store::spine::{MAX_LINE_BYTES, Spine, SpineError};
 
 use crate::session::nesting::Ancestry;
@@ -39,7 +39,7 @@ pub struct NewEvent {
 /// Appends an event and returns it as it stands on the spine.
 pub fn append_event(around: &Surroundings, asked: &NewEvent) -> Result<Event> {
     source_kind(&asked.kind)?;
-    event_type(&asked.what)?;
+    free_type(&asked.what, None)?;
     if let Some(parent) = ParentSession::of(around) {
         return parent.start(APPEND, asked, around, &mut NoProgress);
     }
@@ -94,15 +94,14 @@ fn append(
                 .as_deref()
                 .map_or(Ok(asked_kind.as_str()), |name| word("name", name))
                 .map(struck)?,
+            own: false,
         },
-        kind: event_type(&asked.what)?.to_owned(),
-        session_key: asked
-            .session
-            .as_deref()
-            .map(|key| word("session", key))
-            .transpose()?
-            .map(struck)
-            .or_else(|| stamp?.trace.as_ref().map(ToString::to_string)),
+        kind: free_type(&asked.what, stamp)?.to_owned(),
+        session_key: match stamp {
+            // Into the turn of another session a session has nothing to say.
+            Some(stamp) => stamp.trace.as_ref().map(ToString::to_string),
+            None => named_session(asked)?.map(struck),
+        },
         run: stamp.and_then(|stamp| stamp.session),
         trace: stamp.and_then(|stamp| stamp.trace.clone()),
         payload: asked.payload.as_deref().map_or(Ok(Value::Null), payload)?,
@@ -115,6 +114,24 @@ fn append(
     }
     Spine::new(workspace.events_dir()).append(&event.ts.day(), &[line])?;
     Ok(event)
+}
+
+fn named_session(asked: &NewEvent) -> Result<Option<&str>> {
+    asked.session.as_deref().map(|key| word("session", key)).transpose()
+}
+
+/// What programs that are not Spore call the use of a tool. A session's own word about that is no
+/// trace of it.
+const FOREIGN_TRACE: &str = "agent.tool_use";
+
+/// Refuses the types by which Spore tells what runs and sessions did.
+fn free_type<'a>(what: &'a str, stamp: Option<&SessionStamp>) -> Result<&'a str> {
+    let what = event_type(what)?;
+    if is_own_type(what) || (stamp.is_some() && what == FOREIGN_TRACE) {
+        return Err(Error::new(Fault::Usage, format!("events of type {what} are Spore's own"))
+            .hint("tell of it under a name of yours, such as build.finished"));
+    }
+    Ok(what)
 }
 
 /// Reads the kind of a source; a wrong one names the nearest.
@@ -194,6 +211,19 @@ mod tests {
         for bad in ["", ".", "a", "a.", ".a", "a..b", "A.b", "a.1", "a b.c", "a.b\n", "ä.b", &long]
         {
             assert!(event_type(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_spore_tells_of_runs_and_sessions_only_spore_tells() {
+        let inside = SessionStamp { session: None, trace: None };
+        for own in ["tools.used", "run.started", "commit.created", "verdict.given"] {
+            assert!(free_type(own, None).is_err() && free_type(own, Some(&inside)).is_err());
+        }
+        assert!(free_type(FOREIGN_TRACE, None).is_ok());
+        assert!(free_type(FOREIGN_TRACE, Some(&inside)).is_err());
+        for free in ["memory.feedback", "build.finished"] {
+            assert!(free_type(free, Some(&inside)).is_ok());
         }
     }
 

@@ -326,7 +326,7 @@ fn tell(
     entry.events.push(Event {
         id: correction.event,
         ts: correction.when,
-        source: EventSource { kind: SourceKind::Git, name: "collect".to_owned() },
+        source: EventSource { kind: SourceKind::Git, name: "collect".to_owned(), own: true },
         kind: correction.kind.as_str().to_owned(),
         session_key: Some(run.trace.to_string()),
         run: Some(run.id),

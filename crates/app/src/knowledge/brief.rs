@@ -73,11 +73,31 @@ pub(crate) struct Findings {
     kept: Vec<KeptLine>,
     /// What the ledger knows the chosen lessons by.
     lesson_lines: Vec<(NodeId, LineHash)>,
-    /// The hashes of lines and lessons on trial that this run is not told.
-    withheld: Vec<String>,
+    withheld: Withheld,
     tree: Option<TreeId>,
     pub(crate) warnings: Vec<String>,
     notes: Vec<String>,
+}
+
+/// The lines and lessons on trial that a run is not told, and what it would be told with them.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Withheld {
+    lines: Vec<String>,
+    lessons: Vec<(NodeId, LineHash)>,
+    /// Only where there is any of them.
+    whole: Option<Box<(Compiled, Vec<KeptLine>)>>,
+}
+
+impl Withheld {
+    /// Returns the hashes of those that a task file would have carried: what has no room in it
+    /// anyway is kept back by nothing.
+    fn that_fit(&self, assignment: &Assignment<'_>) -> Vec<String> {
+        let Some((compiled, kept)) = self.whole.as_deref() else { return Vec::new() };
+        let whole = carried(&task_file::write(compiled, assignment), kept, Vec::new(), None);
+        let lines = self.lines.iter().filter(|hash| whole.memory_lines.contains(hash)).cloned();
+        let lessons = self.lessons.iter().filter(|(id, _)| whole.lessons.contains(id));
+        lines.chain(lessons.map(|(_, hash)| hash.to_string())).collect()
+    }
 }
 
 /// What a session was told beside its task.
@@ -102,7 +122,8 @@ impl Findings {
     /// Writes the task file; equal findings and assignments give equal bytes.
     pub(crate) fn write(self, assignment: &Assignment<'_>) -> (String, Brief) {
         let file = task_file::write(&self.compiled, assignment);
-        let mut carried = carried(&file, &self.kept, self.withheld, self.tree);
+        let withheld = self.withheld.that_fit(assignment);
+        let mut carried = carried(&file, &self.kept, withheld, self.tree);
         let told = self.lesson_lines.iter().filter(|(id, _)| carried.lessons.contains(id));
         carried.lesson_lines = told.map(|(_, hash)| hash.to_string()).collect();
         let signals = signals(&self.compiled, &carried.files);
@@ -137,16 +158,21 @@ impl Briefing<'_> {
         let lesson_lines = lesson_lines(&lessons, &compiled);
         let (withheld_lessons, lesson_lines): (Vec<_>, Vec<_>) =
             lesson_lines.into_iter().partition(|(_, hash)| is_withheld(hash.as_str()));
-        compiled.lessons.retain(|told| withheld_lessons.iter().all(|(id, _)| *id != told.id));
         let kept = KeptLine::read(self.workspace, self.config).unwrap_or_else(|error| {
             warnings.push(format!("the memory was not looked at: {error}"));
             Vec::new()
         });
-        let (withheld, kept): (Vec<KeptLine>, Vec<KeptLine>) =
-            kept.into_iter().partition(|line| is_withheld(&line.hash));
-        let lessons = withheld_lessons.into_iter().map(|(_, hash)| hash.to_string());
-        let withheld = withheld.into_iter().map(|line| line.hash).chain(lessons).collect();
         compiled.memory = kept.iter().map(KeptLine::shown).collect();
+        let on_trial = kept.iter().filter(|line| is_withheld(&line.hash));
+        let lines: Vec<String> = on_trial.map(|line| line.hash.clone()).collect();
+        let mut withheld = Withheld { lines, lessons: withheld_lessons, whole: None };
+        if !(withheld.lines.is_empty() && withheld.lessons.is_empty()) {
+            withheld.whole = Some(Box::new((compiled.clone(), kept.clone())));
+        }
+        let kept: Vec<KeptLine> =
+            kept.into_iter().filter(|line| !withheld.lines.contains(&line.hash)).collect();
+        compiled.memory = kept.iter().map(KeptLine::shown).collect();
+        compiled.lessons.retain(|told| withheld.lessons.iter().all(|(id, _)| *id != told.id));
         let IndexerNotes { notes, refused } = heard;
         warnings.extend(refused.into_inner().unwrap_or_default());
         let notes = notes.into_inner().unwrap_or_default();

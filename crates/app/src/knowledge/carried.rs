@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spore_memory::lines::LineHash;
+use spore_memory::rules::ToldByRun;
 use spore_model::{NodeId, RunId, TreeId};
 use spore_runs::FileSignals;
 
@@ -33,16 +33,9 @@ pub(crate) struct Carried {
     pub(crate) tree: Option<TreeId>,
 }
 
-/// The lines and lessons that a run was told, and those that were kept back from it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct ToldLines {
-    pub(crate) carried: Vec<LineHash>,
-    pub(crate) withheld: Vec<LineHash>,
-}
-
 /// Reads which lines and lessons the task files of a run carried, as it was kept beside them.
-pub(crate) fn told_lines(workspace: &Workspace, run: RunId) -> ToldLines {
-    let mut told = ToldLines::default();
+pub(crate) fn told_lines(workspace: &Workspace, run: RunId) -> ToldByRun {
+    let mut told = ToldByRun::default();
     for file in carried_files(workspace.run_files(run).dir(), 3) {
         let carried = spore_effects::files::read(&file).ok();
         let carried: Option<Carried> =

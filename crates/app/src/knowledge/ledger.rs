@@ -14,7 +14,7 @@ use spore_model::{Fault, Lesson, LessonRecord};
 use spore_store::Knowledge;
 
 use crate::base::files::read_text;
-use crate::knowledge::broadcast::line_map;
+use crate::knowledge::broadcast::broadcast_map;
 use crate::knowledge::lessons::standing_lessons;
 use crate::{Error, Result, Workspace};
 
@@ -36,7 +36,7 @@ pub(crate) fn enough(config: &Config) -> Enough {
 /// Returns all that events are held against: the lines of the broadcast file, then the lessons
 /// that no other one took the place of.
 pub(crate) fn told_map(workspace: &Workspace, config: &Config) -> Result<LineMap> {
-    let map = line_map(&workspace.spore_dir())?;
+    let map = broadcast_map(&workspace.spore_dir())?;
     if !workspace.database().exists() {
         return Ok(map);
     }

@@ -142,10 +142,19 @@ impl<'a> ModelAsker<'a> {
         })
     }
 
-    /// Returns what is left to be spent; nothing where that is nothing.
+    /// Returns what is left to be spent; nothing where that is nothing. The passes of a weaving
+    /// spend from one purse.
     fn left(&self) -> Result<Option<Usd>> {
-        let spent: Usd =
-            self.pass.journal().ledger(self.pass.run)?.iter().map(|one| one.cost.usd).sum();
+        let journal = self.pass.journal();
+        let parent = journal.run(self.pass.run)?.and_then(|run| run.parent);
+        let passes = match parent {
+            Some(weaving) => journal.children(weaving)?.iter().map(|pass| pass.id).collect(),
+            None => vec![self.pass.run],
+        };
+        let mut spent = Usd::ZERO;
+        for pass in passes {
+            spent = journal.ledger(pass)?.iter().map(|one| one.cost.usd).fold(spent, |a, b| a + b);
+        }
         let left = self.settings.budget.as_nanos().saturating_sub(spent.as_nanos());
         Ok((left > 0).then(|| Usd::from_nanos(left)))
     }
@@ -182,9 +191,11 @@ impl<'a> ModelAsker<'a> {
             return Err(Error::interrupted("the session was interrupted")
                 .hint("`spore resume` asks again; what was answered before is kept"));
         }
-        let waits = matches!(report.outcome, Outcome::QuotaParked | Outcome::NeedsHuman);
+        // What a session was asked that failed still waits: an outage uses up nothing. One that
+        // ended well and said nothing has answered.
+        let failed = report.outcome != Outcome::Success && value.is_none();
         let answered = Answered {
-            stopped: (waits && value.is_none()).then(|| {
+            stopped: failed.then(|| {
                 report.reason.clone().unwrap_or_else(|| "the agent cannot work now".to_owned())
             }),
             answer: value.map(read),

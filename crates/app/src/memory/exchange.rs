@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use spore_memory::decision::{Decision, decide};
 use spore_memory::edit::diff;
 use spore_memory::inbox::Terminal;
 use spore_memory::lines::{BROADCAST, LineHash, LineMap};
@@ -20,6 +21,7 @@ use super::requests::{ImportSettings, PassSettings};
 use super::update::kept;
 use crate::base::files::read_text;
 use crate::knowledge::broadcast::broadcast_lines;
+use crate::knowledge::ledger::enough;
 use crate::session::within::refuse_within;
 use crate::{Error, Result, Surroundings, Workspace, counted};
 
@@ -150,7 +152,12 @@ fn plan(pass: &Pass<'_>, settings: &ImportSettings) -> Result<MemoryImported> {
     let known = LineMap::read(&own);
     let mut content = String::new();
     let mut hashes: Vec<LineHash> = Vec::new();
+    let (ledger, enough) = (pass.places.ledger()?, enough(pass.config));
     for line in LineMap::read(&theirs).lines() {
+        // What people said often enough to be wrong an update has removed, or will.
+        if decide(ledger.entry(&line.hash), enough) == Decision::Remove {
+            continue;
+        }
         if known.by_hash(&line.hash).is_none() && !hashes.contains(&line.hash) {
             hashes.push(line.hash.clone());
             content.push_str(&format!("- {}\n", line.text));

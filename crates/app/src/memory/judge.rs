@@ -5,7 +5,8 @@
 //! `spore_memory::judging`; what holds becomes fragments, and every touch that was asked about is
 //! kept as judged, so that it is paid for once.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -309,12 +310,19 @@ fn plan(pass: &Pass<'_>) -> Result<JudgePlan> {
     let map = told_map(pass.workspace, pass.config)?;
     let memory = pass.places.path("memory");
     let has_dossier = |pointer: &DossierPointer| memory.join(pointer.dossier()).exists();
-    let read = read_events(pass, &touches)?;
+    let mut read: BTreeMap<Option<String>, PlacedEvents> = BTreeMap::new();
+    let places: BTreeSet<Option<String>> = touches.iter().map(|one| one.events.clone()).collect();
+    for events in places {
+        let dir = events.as_ref().map_or_else(|| pass.workspace.events_dir(), PathBuf::from);
+        let there = touches.iter().filter(|touch| touch.events == events);
+        read.insert(events.clone(), read_events(pass, dir, there)?);
+    }
     let mut cases = Vec::new();
     let mut gone = Vec::new();
     for touch in touches {
         let place = (touch.at.partition.clone(), touch.at.offset);
-        let case = read.get(&place).and_then(|(event, around)| {
+        let found = read.get(&touch.events).and_then(|there| there.get(&place));
+        let case = found.and_then(|(event, around)| {
             JudgeCase::of(&touch, event, around.clone(), &map, &has_dossier)
         });
         match case {
@@ -337,7 +345,11 @@ type PlacedEvents = BTreeMap<(String, u64), (ReadEvent, Vec<SessionEvent>)>;
 const LOOKED_AHEAD: u64 = 20_000;
 
 /// Reads the spine once, from the first partition that has one of the events.
-fn read_events(pass: &Pass<'_>, touches: &[Touch]) -> Result<PlacedEvents> {
+fn read_events<'t>(
+    pass: &Pass<'_>,
+    dir: PathBuf,
+    touches: impl Iterator<Item = &'t Touch>,
+) -> Result<PlacedEvents> {
     let mut wanted: BTreeMap<(String, u64), ()> = BTreeMap::new();
     for touch in touches {
         wanted.insert((touch.at.partition.clone(), touch.at.offset), ());
@@ -348,7 +360,7 @@ fn read_events(pass: &Pass<'_>, touches: &[Touch]) -> Result<PlacedEvents> {
     let mut before: BTreeMap<String, VecDeque<SessionEvent>> = BTreeMap::new();
     let mut open: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
     let mut since: u64 = 0;
-    let mut reader = Spine::new(pass.workspace.events_dir()).read_from(&start);
+    let mut reader = Spine::new(dir).read_from(&start);
     loop {
         if since.is_multiple_of(1024) && pass.around.interrupt.is_raised() {
             return Err(Error::interrupted("the reading of events was interrupted"));

@@ -7,7 +7,7 @@ use spore_memory::decision::{Decision, Enough, decide};
 use spore_memory::dossier;
 use spore_memory::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use spore_memory::ledger::{Ledger, LineRecord};
-use spore_memory::lines::{LineHash, LineMap, ToldLine};
+use spore_memory::lines::{LineHash, LineMap, LinePlace, PRIORITY, ToldLine};
 use spore_memory::pending::Touch;
 use spore_store::spine::Cursor;
 
@@ -201,7 +201,12 @@ pub fn why_line(around: &Surroundings, typed: &str) -> Result<MemoryWhy> {
             .or_else(|| entry.map(|entry| entry.text.clone()))
             .unwrap_or_default(),
         decision: decided,
-        why: in_words(decided, enough),
+        why: match line.map(|line| &line.place) {
+            Some(LinePlace::Priority(_)) if decided == Decision::Remove => format!(
+                "it was said to be wrong often enough; it stands in {PRIORITY}, which people alone edit"
+            ),
+            _ => in_words(decided, enough),
+        },
         pointers: cues
             .pointers
             .iter()

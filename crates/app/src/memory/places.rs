@@ -3,6 +3,7 @@
 //! The broadcast file has one way in: [`MemoryPlaces::replace_broadcast`]. What is asked for is
 //! checked before; here it is only made sure that no edit in between is lost.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use spore_effects::files::{self, Lock, LockError};
@@ -62,6 +63,16 @@ impl MemoryPlaces {
         Ok(JudgedTouches::read(&self.read(&self.judged_file())?.unwrap_or_default()))
     }
 
+    /// Which questions about the broadcast file a model has answered: digests, no words.
+    pub(crate) fn answered_edits_file(&self) -> PathBuf {
+        self.path("memory/state/answered-edits")
+    }
+
+    pub(crate) fn answered_edits(&self) -> Result<BTreeSet<String>> {
+        let text = self.read(&self.answered_edits_file())?.unwrap_or_default();
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
     /// The turns that the last scan left open: hashes and ids, no words.
     pub(crate) fn turns(&self) -> PathBuf {
         self.path("memory/state/turns.json")
@@ -70,8 +81,8 @@ impl MemoryPlaces {
     /// Returns all that memory tells sessions: the lines as they are and were, and the dossiers.
     pub(crate) fn told(&self, map: &LineMap, ledger: &Ledger) -> Result<Recalled> {
         let mut told = Recalled::default();
-        map.lines().iter().for_each(|line| told.add(&line.text));
-        ledger.entries().for_each(|(_, record)| told.add(&record.text));
+        map.lines().iter().for_each(|line| told.add_line(&line.text));
+        ledger.entries().for_each(|(_, record)| told.add_line(&record.text));
         for kind in [DossierKind::Entity, DossierKind::Topic] {
             let dir = self.path("memory").join(kind.directory());
             for name in names_in(&dir, |name| name.ends_with(".md"))? {

@@ -63,6 +63,9 @@ pub(super) struct JudgeSettings {
 pub(super) struct WeaveSettings {
     /// The tasks of the inbox; none where it looks at what is new.
     pub(super) tasks: Vec<String>,
+    /// Tasks of which none asks for anything that memory does: they stay, and keep it from nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) unclear: Vec<String>,
     pub(super) ask: Option<AskSettings>,
 }
 

@@ -19,6 +19,7 @@ use spore_memory::lines::{LineHash, LineMap, LinePlace};
 use spore_memory::pending::{Pending, TouchKey};
 use spore_memory::reading::recalled::Recalled;
 use spore_memory::reading::turns::Turns;
+use spore_memory::rules::ToldByRun;
 use spore_memory::scan::{LastEvent, PassError, ScanTask, Scanned, SpineFlaw, scan};
 use spore_model::{Fault, RunId};
 use spore_store::spine::{Cursor, Spine};
@@ -202,7 +203,10 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
         stop: &|| pass.around.interrupt.is_raised(),
     };
     let mut reader = Spine::new(dir).read_from(&from);
-    let scanned = scan(&mut reader, &task).map_err(failed)?;
+    let mut scanned = scan(&mut reader, &task).map_err(failed)?;
+    if asked.events.is_some() {
+        scanned.pending.lie_in(&place);
+    }
     let mut pending = places.read_pending(rules.pending_per_line as usize)?;
     pending.extend(&scanned.pending);
     pending.settle(&settled(&scanned.fragments));
@@ -270,7 +274,7 @@ fn named_lines(pass: &Pass<'_>, asked: &MemoryScan, map: &LineMap) -> Result<Vec
 /// run is looked up once a pass: a session's events ask for the same one again and again.
 struct CarriedLines<'a> {
     workspace: &'a Workspace,
-    known: RefCell<HashMap<RunId, Vec<LineHash>>>,
+    known: RefCell<HashMap<RunId, ToldByRun>>,
 }
 
 impl<'a> CarriedLines<'a> {
@@ -278,14 +282,14 @@ impl<'a> CarriedLines<'a> {
         Self { workspace, known: RefCell::default() }
     }
 
-    fn of(&self, run: &str) -> Vec<LineHash> {
+    fn of(&self, run: &str) -> ToldByRun {
         // What an event calls a run must be one before it is made a path.
-        let Ok(run) = run.parse::<RunId>() else { return Vec::new() };
+        let Ok(run) = run.parse::<RunId>() else { return ToldByRun::default() };
         let mut known = self.known.borrow_mut();
         if known.len() >= MOST_RUNS {
             known.clear();
         }
-        known.entry(run).or_insert_with(|| told_lines(self.workspace, run).carried).clone()
+        known.entry(run).or_insert_with(|| told_lines(self.workspace, run)).clone()
     }
 }
 

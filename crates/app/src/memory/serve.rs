@@ -14,7 +14,7 @@ use spore_config::ScheduleConfig;
 use spore_model::Fault;
 
 use super::places::MemoryPlaces;
-use super::weave::{MemoryWoven, WeaveAsked, weave_memory};
+use super::weave::{MemoryWoven, WeaveAsked, asks_for_work, weave_memory};
 use crate::base::surroundings::Interrupt;
 use crate::{Error, Progress, Result, Surroundings, Workspace};
 
@@ -47,6 +47,7 @@ pub enum ServerTick {
 /// Weaves by itself, tick by tick.
 pub struct MemoryServer<'a> {
     around: &'a Surroundings,
+    workspace: Workspace,
     places: MemoryPlaces,
     schedule: ScheduleConfig,
     state: WeaverState,
@@ -65,7 +66,7 @@ impl<'a> MemoryServer<'a> {
         let places = MemoryPlaces::of(&workspace);
         let text = places.read(&state_file(&places))?.unwrap_or_default();
         let state = serde_json::from_str(&text).unwrap_or_default();
-        Ok(Self { around, places, schedule, state })
+        Ok(Self { around, workspace, places, schedule, state })
     }
 
     pub fn schedule(&self) -> &ScheduleConfig {
@@ -78,11 +79,11 @@ impl<'a> MemoryServer<'a> {
             return Ok(ServerTick::Interrupted);
         }
         self.state.ticks += 1;
-        let has_tasks = !self.places.inbox_names()?.is_empty();
+        let has_tasks = asks_for_work(&self.workspace, &self.places.inbox_names()?);
         let mut told = ServerTick::Idle;
         if has_tasks || self.state.is_due(self.schedule.cooldown_ticks) {
             let woven = within(self.around, self.schedule.max_duration, |around| {
-                weave_memory(around, asked, progress)
+                weave_memory(around, &WeaveAsked { only_news: true, ..asked.clone() }, progress)
             });
             told = ServerTick::Woven(Box::new(woven));
             self.state.woven = Some(self.state.ticks);

@@ -135,7 +135,9 @@ fn report(
                     | Outcome::TimedOut
             )
         );
-        run.state == RunState::Ended && decided && ended.is_none_or(|ended| run.started <= ended)
+        // What a person gave up or took back says nothing about the line.
+        let is_standing = run.mark.is_none() && run.state == RunState::Ended;
+        is_standing && decided && ended.is_none_or(|ended| run.started <= ended)
     };
     let (mut told, mut withheld): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     for run in journal.runs(&query)?.iter().filter(counts) {

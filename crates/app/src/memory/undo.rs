@@ -106,7 +106,8 @@ fn restored(before: &str, after: &str) -> Vec<LineHash> {
 
 /// The newest update that changed something and still stands.
 fn newest_update(journal: &dyn spore_store::Journal) -> Result<RunId> {
-    let runs = journal.runs(&RunQuery { roots_only: true, ..RunQuery::default() })?;
+    // An update that was woven is a run below the weaving.
+    let runs = journal.runs(&RunQuery { kind: Some(RunKind::Memory), ..RunQuery::default() })?;
     let mut undone = Vec::new();
     for run in runs.iter().filter(|run| is_done(run)) {
         match serde_json::from_value(run.settings.clone()) {

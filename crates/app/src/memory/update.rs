@@ -6,6 +6,7 @@
 //! written. The file as it was is kept with the run, so that the change can be taken back. A line
 //! that was rewritten is linked to what it became, in the ledger, right after the file is written.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ use super::wanted_changes::{
     HeldChanges, ProposedEdits, RefusedChange, UpdateRules, accept_proposals, by_person, by_rule,
     defend_all, refuse,
 };
+use crate::knowledge::ledger::told_map;
 use crate::session::within::refuse_within;
 use crate::{Error, Progress, Result, Surroundings, Workspace, counted};
 
@@ -210,6 +212,14 @@ struct DecidedUpdate {
     at: String,
 }
 
+/// What a model is asked, as its step keeps it.
+#[derive(Serialize, Deserialize)]
+struct RecordedQuestion {
+    prompt: String,
+    /// What is asked about, with its evidence: once it is answered it is not paid for again.
+    marks: BTreeSet<String>,
+}
+
 /// Asks a model, where one is to be asked and there is something to ask.
 fn propose(
     pass: &Pass<'_>,
@@ -218,12 +228,19 @@ fn propose(
     progress: &mut dyn Progress,
 ) -> Result<ProposedEdits> {
     let Some(ask) = ask else { return Ok(ProposedEdits::default()) };
-    let question: Option<String> = pass.step("question", || {
+    let question: Option<RecordedQuestion> = pass.step("question", || {
         let folded = current_ledger(&pass.places)?;
         let map = pass.places.line_map()?;
-        Ok(EditQuestion::of(&map, &folded.ledger, rules.enough).map(|asked| asked.prompt()))
+        let answered = pass.places.answered_edits()?;
+        let question = EditQuestion::of(&map, &folded.ledger, rules.enough, &answered);
+        Ok(question.map(|asked| RecordedQuestion {
+            prompt: asked.prompt(),
+            marks: asked.marks(&folded.ledger),
+        }))
     })?;
-    let Some(prompt) = question else { return Ok(ProposedEdits::default()) };
+    let Some(RecordedQuestion { prompt, marks }) = question else {
+        return Ok(ProposedEdits::default());
+    };
     let asker = ModelAsker::open(pass, ask)?;
     let question = MemoryQuestion {
         role: "updater",
@@ -236,6 +253,15 @@ fn propose(
         edits.iter().filter_map(|one| serde_json::from_value(one.clone()).ok()).collect()
     };
     let answered = asker.ask(&StepKey::numbered("propose", 0), question, read, progress)?;
+    if answered.as_ref().is_some_and(|answered| answered.stopped.is_none()) {
+        let _: bool = pass.step("answered", || {
+            let mut known = pass.places.answered_edits()?;
+            known.extend(marks);
+            let text: String = known.iter().map(|mark| format!("{mark}\n")).collect();
+            pass.around.write_if_changed(&pass.places.answered_edits_file(), text.as_bytes())?;
+            Ok(true)
+        })?;
+    }
     Ok(match answered {
         None => ProposedEdits {
             stopped: Some(format!("its budget of {} is spent", ask.budget)),
@@ -468,7 +494,7 @@ fn link(pass: &Pass<'_>, decided: &DecidedUpdate) -> Result<bool> {
     if links.is_empty() {
         return Ok(false);
     }
-    let mut folded = FoldedLedger::read(&pass.places, pass.places.line_map()?)?;
+    let mut folded = FoldedLedger::read(&pass.places, told_map(pass.workspace, pass.config)?)?;
     links.into_iter().for_each(|link| folded.ledger.link(link));
     let after = folded.after();
     if folded.before != after {

@@ -17,9 +17,9 @@ use spore_model::Fault;
 use super::places::MemoryPlaces;
 use super::requests::MemoryUpdate;
 use crate::base::error::bug;
-use crate::knowledge::broadcast::PRIORITY;
 use crate::knowledge::ledger::enough;
 use crate::{Error, Result};
+use spore_memory::lines::PRIORITY;
 
 /// A proposal that changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

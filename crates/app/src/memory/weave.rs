@@ -79,6 +79,13 @@ pub struct WovenTask {
     pub why: Option<String>,
 }
 
+impl WovenTask {
+    fn unclear(name: &str) -> Self {
+        let why = "it is not clear what it asks for".to_owned();
+        Self { ack: name.to_owned(), acked: false, why: Some(why) }
+    }
+}
+
 impl Report for MemoryWoven {
     fn ending(&mut self) -> &mut PassEnding {
         &mut self.ending
@@ -104,6 +111,8 @@ pub struct WeaveAsked {
     pub model: AskedModel,
     /// Ask no model, whichever agent is ready.
     pub no_model: bool,
+    /// Leave alone what only waits for a judge: with nothing new its judge may be failing.
+    pub only_news: bool,
 }
 
 /// Weaves once.
@@ -117,16 +126,25 @@ pub fn weave_memory(
     let mut config = workspace.config(around, &[])?;
     refuse_within(around, &workspace.journal(&config)?, "have memory woven")?;
     let places = MemoryPlaces::of(&workspace);
-    let tasks = places.inbox_names()?;
-    // With nothing from outside no pass can find anything, so none is made.
-    if tasks.is_empty() && !news(around, &workspace, &places)? {
-        return Ok(nothing(WeaveMode::Reflective));
+    let mut tasks = places.inbox_names()?;
+    let mut unclear = Vec::new();
+    if !asks_for_work(&workspace, &tasks) {
+        unclear = std::mem::take(&mut tasks);
     }
-    let ask = match asked.no_model {
+    // With nothing from outside no pass can find anything, so none is made.
+    let is_due = !tasks.is_empty() || is_behind(around, &workspace, &places)?;
+    let per_line = config.memory.pending_per_line;
+    let only_judge = !is_due && !asked.only_news && !judge::waiting(&places, per_line)?.is_empty();
+    let ask = match asked.no_model || !(is_due || only_judge) {
         true => None,
         false => AskSettings::find(around, &mut config, &asked.model, progress)?.ok(),
     };
-    let settings = WeaveSettings { tasks, ask };
+    if !is_due && ask.is_none() {
+        let mut nothing = nothing(WeaveMode::Reflective);
+        nothing.tasks = unclear.iter().map(|name| WovenTask::unclear(name)).collect();
+        return Ok(nothing);
+    }
+    let settings = WeaveSettings { tasks, unclear, ask };
     let tagged = PassSettings::Weave(settings.clone());
     let pass = Pass::begin(around, &workspace, &config, "memory weave", &tagged)?;
     perform(&pass, &settings, progress)
@@ -149,6 +167,17 @@ fn nothing(mode: WeaveMode) -> MemoryWoven {
     }
 }
 
+/// Whether the words of any task ask for something that memory does.
+pub(super) fn asks_for_work(workspace: &Workspace, tasks: &[String]) -> bool {
+    tasks.iter().any(|name| packet(workspace, name).is_ok_and(|packet| !packet.passes.is_empty()))
+}
+
+/// Whether there is evidence that no scan has read or no ledger has.
+fn is_behind(around: &Surroundings, workspace: &Workspace, places: &MemoryPlaces) -> Result<bool> {
+    let folded = crystallize::FoldedLedger::read(places, places.line_map()?)?;
+    Ok(folded.added.values().sum::<u32>() > 0 || news(around, workspace, places)?)
+}
+
 /// Whether anything came from outside since the last scan.
 fn news(around: &Surroundings, workspace: &Workspace, places: &MemoryPlaces) -> Result<bool> {
     let text = places.read(&places.scanner_state())?.unwrap_or_default();
@@ -168,6 +197,8 @@ pub(super) fn perform(
         match settings.tasks.is_empty() {
             true => {
                 weaving.done.mode = WeaveMode::Reflective;
+                let unclear = settings.unclear.iter().map(|name| WovenTask::unclear(name));
+                weaving.done.tasks = unclear.collect();
                 weaving.whole(progress)?;
             }
             false => {
@@ -217,7 +248,7 @@ impl Weaving<'_> {
             |why: String| WovenTask { ack: name.to_owned(), acked: false, why: Some(why) };
         let task = match asked.as_deref() {
             None => pending("it is gone".to_owned()),
-            Some([]) => pending("it is not clear what it asks for".to_owned()),
+            Some([]) => WovenTask::unclear(name),
             Some(passes) => {
                 let TaskPasses { last: (_, terminal), doubt } =
                     self.passes(passes, Some(name), progress)?;
@@ -241,10 +272,7 @@ impl Weaving<'_> {
         if packet.passes.as_slice() != [PassKind::Update] {
             return Ok(packet.passes.clone());
         }
-        let places = &self.pass.places;
-        let folded = crystallize::FoldedLedger::read(places, places.line_map()?)?;
-        let is_behind = folded.added.values().sum::<u32>() > 0
-            || news(self.pass.around, self.pass.workspace, &self.pass.places)?;
+        let is_behind = is_behind(self.pass.around, self.pass.workspace, &self.pass.places)?;
         Ok(if is_behind { PassKind::ALL.to_vec() } else { packet.passes.clone() })
     }
 
@@ -428,12 +456,17 @@ impl Weaving<'_> {
     /// Without a change and without a task that was done, exactly the one sentence.
     fn end(mut self) -> MemoryWoven {
         let run = Some(self.pass.run);
-        let pending = self.done.tasks.iter().filter(|task| !task.acked).count();
-        let acked = self.done.tasks.len() - pending;
+        // A task that nothing was done for leaves nothing undone by this weaving.
+        let tasks = match self.done.mode {
+            WeaveMode::Directed => self.done.tasks.as_slice(),
+            WeaveMode::Reflective => &[],
+        };
+        let pending = tasks.iter().filter(|task| !task.acked).count();
+        let (acked, all) = (tasks.len() - pending, tasks.len());
         self.done.changed.dedup();
         let is_partial =
             self.done.passes.iter().any(|pass| pass.terminal == Terminal::PartialUpdate);
-        let (terminal, result) = match (self.done.changed.len(), self.done.tasks.is_empty()) {
+        let (terminal, result) = match (self.done.changed.len(), all == 0) {
             (0, true) => (Terminal::NoNewGradient, NOTHING_CHANGED.to_owned()),
             (changed, _) => {
                 let terminal = match (pending > 0 || is_partial, changed) {
@@ -445,8 +478,8 @@ impl Weaving<'_> {
                     counted(u32::try_from(number).unwrap_or(u32::MAX), what)
                 };
                 let mut told = format!("{terminal}: {} of memory changed", count(changed, "file"));
-                if !self.done.tasks.is_empty() {
-                    let of_all = count(self.done.tasks.len(), "task");
+                if all > 0 {
+                    let of_all = count(all, "task");
                     told.push_str(&format!(", {acked} of {of_all} done"));
                 }
                 (terminal, format!("{told}."))

@@ -297,8 +297,10 @@ impl SessionOpener<'_> {
         (tools, dir): (&ToolsUsed, &Path),
         proposals: &Proposals,
     ) -> Result<()> {
-        if let Some(payload) = tools.payload(&plan.role, dir) {
+        if let Some(mut payload) = tools.payload(&plan.role, dir) {
             let session = plan.row.id;
+            // The run whose work it was: its task, its lines, its commit.
+            payload["of"] = serde_json::json!(plan.row.run);
             let event = booking::event(&self.events(), &plan.role, "tools.used", session, payload);
             self.journal.update_run(session, &RunChange::default(), &[event])?;
         }

@@ -69,8 +69,8 @@ impl ReadEvent {
         let header = EventHeader::read(line).ok()?;
         let (kind, is_external) = match header.gate() {
             Passage::External(kind) => (kind.into_owned(), true),
-            Passage::Internal(kind) => (kind.as_str().to_owned(), false),
-            Passage::Unscannable => return None,
+            Passage::Internal(kind) if header.is_witness() => (kind.as_str().to_owned(), false),
+            Passage::Internal(_) | Passage::Unscannable => return None,
         };
         let heard = header.hear(kind.into()).ok()?;
         let said = words_of(heard.payload).unwrap_or_else(|| heard.payload.to_owned());

@@ -21,6 +21,7 @@ fn case(line: Option<&str>) -> JudgeCase {
             kind: "human".into(),
             what: "chat.message".into(),
             at: Cursor { partition: "2026-01-01".into(), offset: 7 },
+            events: None,
             line: line.map(LineHash::of),
             relation: line.map(|_| Relation::Cue),
         },

@@ -6,6 +6,7 @@ use spore_plain::line_within;
 
 use super::book::{BadLedger, EvidenceTally, Ledger, LineLink, LineRecord};
 use super::row::{LedgerRow, read_row, row_text, summed, unsummed};
+use crate::evidence::RootCause;
 use crate::lines::{LineHash, LineMap, LinePlace};
 
 pub(super) const TITLE: &str = "# Effectiveness of memory/CLAUDE.md";
@@ -139,14 +140,33 @@ fn section(text: &mut String, name: &str, hash: &LineHash, entry: &LineRecord) {
         text.push_str(&format!("> {}\n\n", entry.text));
     }
     let EvidenceTally { helped, missed, waiting } = entry.tally();
-    text.push_str(&format!("{helped} helped, {missed} missed, {waiting} waiting\n\n"));
+    text.push_str(&format!("{helped} helped, {missed} missed, {waiting} waiting"));
+    for cause in RootCause::ALL.iter().copied() {
+        let rows = entry.rows.values().filter(|row| row.root_cause == Some(cause)).count();
+        if rows > 0 {
+            text.push_str(&format!("; {rows} {cause}"));
+        }
+    }
+    if let Some((first, last)) = entry.seen() {
+        text.push_str(&format!("; seen {first} to {last}"));
+    }
+    text.push_str("\n\n");
     rows(text, entry.rows.values());
 }
 
 fn is_tally(line: &str) -> bool {
-    let words: Vec<&str> = line.split(' ').collect();
-    matches!(words.as_slice(), [a, "helped,", b, "missed,", c, "waiting"]
-        if [a, b, c].iter().all(|count| count.parse::<u32>().is_ok()))
+    let is_count = |word: &&str| word.parse::<u32>().is_ok();
+    let mut parts = line.split("; ");
+    let counts: Vec<&str> = parts.next().unwrap_or_default().split(' ').collect();
+    // Files of an earlier version have no more than the counts.
+    let is_known = |part: &str| match part.split(' ').collect::<Vec<_>>().as_slice() {
+        ["seen", _, "to", _] => true,
+        [count, cause] => is_count(count) && cause.parse::<RootCause>().is_ok(),
+        _ => false,
+    };
+    matches!(counts.as_slice(), [a, "helped,", b, "missed,", c, "waiting"]
+        if [a, b, c].into_iter().all(is_count))
+        && parts.all(is_known)
 }
 
 fn rows<'a>(text: &mut String, rows: impl Iterator<Item = &'a LedgerRow>) {

@@ -33,6 +33,8 @@ pub enum Relation {
     Cue,
     /// Has only what the line wants done, which is no trigger of it.
     Action,
+    /// Names nothing of the line, but corrects a session that worked with its path or dossier.
+    Used,
     /// The task of the pass names the line, and a person said something about no line.
     Dispatch,
 }
@@ -51,6 +53,7 @@ impl Relation {
             Self::Slug => "slug",
             Self::Cue => "cue",
             Self::Action => "action",
+            Self::Used => "used",
             Self::Dispatch => "dispatch",
         }
     }
@@ -70,7 +73,7 @@ impl Relation {
             Self::Slug => 1 << 4,
             Self::Cue => 1 << 5,
             Self::Action => 1 << 6,
-            Self::Dispatch => 0,
+            Self::Used | Self::Dispatch => 0,
         }
     }
 }
@@ -94,6 +97,8 @@ pub(crate) mod trace {
     pub(crate) const AGAINST: u8 = 1 << 1;
     /// A dossier it points to was opened.
     pub(crate) const OPENED: u8 = 1 << 2;
+    /// A path it names, or such a dossier, was worked with.
+    pub(crate) const USED: u8 = 1 << 3;
 }
 
 /// Shorter ones are in every text.
@@ -138,12 +143,12 @@ impl TraceMatcher {
             };
             all.extend(terms(&line.cues.wanted, trace::ACTED));
             all.extend(terms(&line.cues.avoided, trace::AGAINST));
+            all.extend(terms(&line.cues.paths, trace::USED));
             for pointer in &line.cues.pointers {
-                all.push((at, pointer.to_string(), trace::OPENED));
-                all.push((at, pointer.dossier(), trace::OPENED));
                 // As the tool that opens dossiers may be asked for it.
                 let word = format!("{}-{}", pointer.kind.as_str(), pointer.slug);
-                all.push((at, word, trace::OPENED));
+                let opened = [pointer.to_string(), pointer.dossier(), word];
+                all.extend(terms(&opened, trace::OPENED | trace::USED));
             }
         }
         Self(CueSearch::new(map, all.into_iter()))
@@ -224,7 +229,7 @@ fn cues_of(map: &LineMap) -> Vec<(usize, (String, Relation))> {
         let mut add = |text: String, relation| all.push((at, (text, relation)));
         add(line.hash.to_string(), Relation::Line);
         match &line.place {
-            LinePlace::File(_) => add(line.reference(), Relation::Number),
+            LinePlace::File(_) | LinePlace::Priority(_) => add(line.reference(), Relation::Number),
             LinePlace::Lesson(id) => add(id.to_string(), Relation::Line),
         }
         for pointer in &line.cues.pointers {

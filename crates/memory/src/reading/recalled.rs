@@ -5,11 +5,15 @@
 //! So texts that memory gives out are known here by pieces of thirty bytes, and an event that has
 //! one of the pieces is never a new signal; one that has little else is not heard at all.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::reading::speech::is_unspaced;
 
 /// How long a piece is. Shorter ones are in every text; a saying of five words has one.
 const PIECE: usize = 30;
+/// A line of fewer letters is in any text.
+const SHORTEST_LINE: usize = 8;
 /// How many pieces are known. Half a megabyte of texts; what is more is not guarded.
 const MOST: usize = 500_000;
 
@@ -19,6 +23,10 @@ pub struct Recalled {
     pieces: HashSet<u64, BuildHasherDefault<HashedAlready>>,
     /// Texts that are shorter than a piece.
     short: HashSet<String>,
+    /// Those of them that are lines: they are known in the middle of a text too.
+    lines: HashSet<String>,
+    /// How long the lines are.
+    lengths: BTreeSet<usize>,
 }
 
 /// How much of a text was given out before.
@@ -47,6 +55,32 @@ impl Recalled {
         }
     }
 
+    /// Learns a line that sessions are told. One that is shorter than a piece is known wherever it
+    /// stands whole, if it is more than a word.
+    pub fn add_line(&mut self, text: &str) {
+        self.add(text);
+        let words = LetterWords::of(text);
+        let is_short = words.letters.len() < PIECE && words.letters.len() >= SHORTEST_LINE;
+        if is_short && words.starts.len() > 1 {
+            self.lengths.insert(words.letters.len());
+            self.lines.insert(words.letters);
+        }
+    }
+
+    /// Whether a text has a short line in it.
+    pub(crate) fn has_short_line(&self, text: &str) -> bool {
+        if self.lines.is_empty() {
+            return false;
+        }
+        let words = LetterWords::of(text);
+        let is_line = |from: usize, length: usize| {
+            let to = from + length;
+            words.ends.binary_search(&to).is_ok()
+                && words.letters.get(from..to).is_some_and(|piece| self.lines.contains(piece))
+        };
+        words.starts.iter().any(|from| self.lengths.iter().any(|length| is_line(*from, *length)))
+    }
+
     pub(crate) fn quoted_by(&self, text: &str) -> Quoting {
         if self.pieces.is_empty() && self.short.is_empty() {
             return Quoting::Nothing;
@@ -72,6 +106,44 @@ impl Recalled {
 /// The letters and digits of a text, in lower case: how it is set decides nothing.
 fn letters_of(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The letters of a text, and where its words begin and end among them. In a script that sets no
+/// words apart each letter is one.
+#[derive(Default)]
+struct LetterWords {
+    letters: String,
+    starts: Vec<usize>,
+    ends: Vec<usize>,
+}
+
+impl LetterWords {
+    fn of(text: &str) -> Self {
+        let mut words = Self::default();
+        let mut inside = false;
+        for c in text.chars() {
+            let apart = is_unspaced(c);
+            if inside && (apart || !c.is_alphanumeric()) {
+                words.ends.push(words.letters.len());
+                inside = false;
+            }
+            if !c.is_alphanumeric() {
+                continue;
+            }
+            if !inside {
+                words.starts.push(words.letters.len());
+            }
+            words.letters.extend(c.to_lowercase());
+            inside = !apart;
+            if apart {
+                words.ends.push(words.letters.len());
+            }
+        }
+        if inside {
+            words.ends.push(words.letters.len());
+        }
+        words
+    }
 }
 
 /// Hashes all pieces of a text, each from the one before it: a long message is as cheap as its
@@ -151,6 +223,25 @@ mod tests {
         check("Run the tests before you commit", Quoting::Nothing);
         check("", Quoting::Nothing);
         assert_eq!(Recalled::default().quoted_by(LINE), Quoting::Nothing);
+    }
+
+    #[test]
+    fn a_short_line_is_known_wherever_it_stands_whole() {
+        let mut recalled = Recalled::default();
+        for line in ["Squash commits", "テストは毎回実行", "Squash", "ask me"] {
+            recalled.add_line(line);
+        }
+        for text in [
+            "From now on squash commits",
+            "please: *Squash*  commits!",
+            "squash commits",
+            "今後、テストは毎回実行してください",
+        ] {
+            assert!(recalled.has_short_line(text), "{text}");
+        }
+        for text in ["From now on squash", "squash commitsx", "unsquash commits", "do ask me", ""] {
+            assert!(!recalled.has_short_line(text), "{text}");
+        }
     }
 
     proptest! {

@@ -6,6 +6,11 @@
 //! Only an event from outside ever becomes evidence: the one that had the trigger, or the one
 //! that closed the turn.
 //!
+//! All runs of a tree have one session key, but each works on a task of its own: the tasks of a
+//! list, the runs of a race. So within a session a turn is kept for each run, and what one run was
+//! asked, another did and a third committed is never put together. What belongs to no run is a
+//! turn as well.
+//!
 //! What is kept has hashes and ids and no words, so that it may lie beside the scanner's state: a
 //! scan that ends in the middle of a turn is gone on with by the next one, and where the events
 //! were cut decides nothing (test: `where_a_scan_was_cut_decides_nothing`).
@@ -16,12 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::short_digest;
 use crate::lines::LineHash;
-use crate::reading::matcher::trace::{ACTED, AGAINST, OPENED};
+use crate::reading::matcher::trace::{ACTED, AGAINST, OPENED, USED};
 
 /// How many sessions are followed at once; the ones not heard of for longest are let go.
 const MOST: usize = 256;
-/// How many lines of one session are.
+/// How many lines of one run are.
 const LINES: usize = 64;
+/// How many runs of one session are; their ids sort by time, and the oldest is let go.
+const RUNS: usize = 32;
 
 /// The sessions that are followed.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -36,9 +43,15 @@ pub struct Turns {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SessionTurn {
     heard: u64,
-    /// The run that was begun last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    run: Option<String>,
+    /// By the run; by nothing what belongs to none.
+    #[serde(default)]
+    runs: BTreeMap<String, RunTurn>,
+}
+
+/// What one run of a session did, as far as it concerns lines.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RunTurn {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     lines: BTreeMap<LineHash, LineTurn>,
     /// Whether its tools are known at all.
     #[serde(default)]
@@ -74,6 +87,13 @@ impl TurnTrigger {
     }
 }
 
+/// Whose turn an event belongs to: a session, and the run in it if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TurnOf<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) run: Option<&'a str>,
+}
+
 impl Turns {
     /// Reads what an earlier pass left. What cannot be read is nothing: evidence is missed then,
     /// and none is made up.
@@ -90,12 +110,15 @@ impl Turns {
     }
 
     pub(crate) fn get(&self, session: Option<&str>) -> Option<&SessionTurn> {
+        if self.turns.is_empty() {
+            return None;
+        }
         self.turns.get(&short_digest(session?))
     }
 
-    fn turn(&mut self, session: &str) -> &mut SessionTurn {
+    fn turn(&mut self, of: TurnOf<'_>) -> &mut RunTurn {
         self.clock += 1;
-        let key = short_digest(session);
+        let key = short_digest(of.session);
         if self.turns.len() >= MOST && !self.turns.contains_key(&key) {
             let oldest = self.turns.iter().min_by_key(|(_, turn)| turn.heard);
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
@@ -104,59 +127,87 @@ impl Turns {
         }
         let turn = self.turns.entry(key).or_default();
         turn.heard = self.clock;
-        turn
+        let run = of.run.unwrap_or_default();
+        if turn.runs.len() >= RUNS && !turn.runs.contains_key(run) {
+            turn.runs.pop_first();
+        }
+        turn.runs.entry(run.to_owned()).or_default()
+    }
+
+    fn known(&mut self, of: TurnOf<'_>) -> Option<&mut RunTurn> {
+        let session = self.turns.get_mut(&short_digest(of.session))?;
+        session.runs.get_mut(of.run.unwrap_or_default())
     }
 
     /// A line's trigger was there. What the trace showed before was not because of it.
-    pub(crate) fn trigger(&mut self, session: &str, line: &LineHash, trigger: TurnTrigger) {
-        let turn = self.turn(session);
+    pub(crate) fn trigger(&mut self, of: TurnOf<'_>, line: &LineHash, trigger: TurnTrigger) {
+        let turn = self.turn(of);
         if turn.lines.len() < LINES || turn.lines.contains_key(line) {
             turn.lines.insert(line.clone(), LineTurn { shown: 0, trigger: Some(trigger) });
         }
     }
 
     /// A run was begun in the session.
-    pub(crate) fn begin(&mut self, session: &str, run: &str) {
-        self.turn(session).run = Some(run.to_owned());
+    pub(crate) fn begin(&mut self, of: TurnOf<'_>) {
+        self.turn(of);
     }
 
-    /// The session's tools are known from here on.
-    pub(crate) fn trace(&mut self, session: &str) {
-        self.turn(session).traced = true;
+    /// The tools are known from here on.
+    pub(crate) fn trace(&mut self, of: TurnOf<'_>) {
+        self.turn(of).traced = true;
     }
 
     /// The trace shows something of a line.
-    pub(crate) fn show(&mut self, session: &str, line: &LineHash, shown: u8) {
-        let turn = self.turn(session);
+    pub(crate) fn show(&mut self, of: TurnOf<'_>, line: &LineHash, shown: u8) {
+        let turn = self.turn(of);
         if turn.lines.len() < LINES || turn.lines.contains_key(line) {
             turn.lines.entry(line.clone()).or_default().shown |= shown;
         }
     }
 
-    /// A person had to put right what the line is about: it has not helped.
-    pub(crate) fn correct(&mut self, session: &str, line: &LineHash) {
-        if let Some(known) = self.turns.get_mut(&short_digest(session)) {
-            known.lines.remove(line);
+    /// A person had to put right what the line is about: it has not helped. Where it is not known
+    /// which run they speak of, it has not helped in any.
+    pub(crate) fn correct(&mut self, of: TurnOf<'_>, line: &LineHash) {
+        let Some(session) = self.turns.get_mut(&short_digest(of.session)) else { return };
+        let spoken_of = |run: &String| of.run.is_none_or(|spoken_of| spoken_of == run);
+        for (_, turn) in session.runs.iter_mut().filter(|(run, _)| spoken_of(run)) {
+            let Some(known) = turn.lines.get_mut(line) else { continue };
+            // That its path was worked on stays so, for what they say next.
+            known.shown &= USED | OPENED;
+            known.trigger = None;
+            if known.shown == 0 {
+                turn.lines.remove(line);
+            }
+        }
+    }
+
+    /// A person went on to something else: what was used before is not what they speak of next.
+    pub(crate) fn go_on(&mut self, session: &str) {
+        let Some(session) = self.turns.get_mut(&short_digest(session)) else { return };
+        for turn in session.runs.values_mut() {
+            turn.lines.values_mut().for_each(|line| line.shown &= !USED);
         }
     }
 
     /// Closes what a session's people, or the commit that came of it, leave standing: returns the
-    /// lines whose trigger was there and whose action followed, but for those in `but`. A task's
-    /// trigger counts only where `work_stands`.
+    /// lines whose trigger was there and whose action followed. A task's trigger counts only where
+    /// `work_stands`; what that leaves open was not met by the work, and stays unmet.
     pub(crate) fn close(
         &mut self,
-        session: &str,
-        but: &dyn Fn(&LineHash) -> bool,
+        of: TurnOf<'_>,
         work_stands: bool,
     ) -> Vec<(LineHash, TurnTrigger)> {
-        let Some(turn) = self.turns.get_mut(&short_digest(session)) else { return Vec::new() };
+        let Some(turn) = self.known(of) else { return Vec::new() };
         let mut helped = Vec::new();
         for (hash, line) in &mut turn.lines {
             let followed = line.shown & ACTED != 0 && line.shown & AGAINST == 0;
             let counts =
                 line.trigger.as_ref().is_some_and(|trigger| trigger.is_external() || work_stands);
-            if followed && counts && !but(hash) {
+            if followed && counts {
                 helped.extend(line.trigger.take().map(|trigger| (hash.clone(), trigger)));
+            }
+            if work_stands {
+                line.trigger = None;
             }
         }
         helped
@@ -166,14 +217,21 @@ impl Turns {
 impl SessionTurn {
     /// Whether an agent's tools were seen in the session.
     pub(crate) fn is_traced(&self) -> bool {
-        self.traced
+        self.runs.values().any(|turn| turn.traced)
     }
 
-    /// Returns the run that was begun last.
-    pub(crate) fn run(&self) -> Option<&str> {
-        self.run.as_deref()
+    /// Returns the turn that an event speaks of: that of the run it names, else the only one.
+    pub(crate) fn of(&self, run: Option<&str>) -> Option<(&str, &RunTurn)> {
+        let found = match (run, self.runs.len()) {
+            (Some(run), _) => self.runs.get_key_value(run),
+            (None, 1) => self.runs.first_key_value(),
+            (None, _) => None,
+        };
+        found.map(|(run, turn)| (run.as_str(), turn))
     }
+}
 
+impl RunTurn {
     /// Whether the trace shows that the line was followed to the letter.
     pub(crate) fn followed(&self, line: &LineHash) -> bool {
         self.shown(line) & (ACTED | AGAINST) == ACTED
@@ -189,6 +247,16 @@ impl SessionTurn {
         self.traced && self.shown(line) & OPENED == 0
     }
 
+    /// Whether a path or a dossier of the line's was worked with since a person last went on.
+    pub(crate) fn used(&self, line: &LineHash) -> bool {
+        self.shown(line) & USED != 0
+    }
+
+    /// Whether anything of any line was.
+    pub(crate) fn used_any(&self) -> bool {
+        self.lines.values().any(|line| line.shown & USED != 0)
+    }
+
     fn shown(&self, line: &LineHash) -> u8 {
         self.lines.get(line).map_or(0, |line| line.shown)
     }
@@ -197,6 +265,8 @@ impl SessionTurn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const S: TurnOf<'static> = TurnOf { session: "s", run: None };
 
     fn trigger(kind: &str) -> TurnTrigger {
         TurnTrigger {
@@ -216,19 +286,19 @@ mod tests {
         let mut turns = Turns::default();
         for deed in deeds.chars() {
             match deed {
-                't' => turns.trigger("s", &line, trigger("human")),
-                'i' => turns.trigger("s", &line, trigger("")),
-                'a' => turns.show("s", &line, ACTED),
-                'x' => turns.show("s", &line, AGAINST),
-                _ => turns.correct("s", &line),
+                't' => turns.trigger(S, &line, trigger("human")),
+                'i' => turns.trigger(S, &line, trigger("")),
+                'a' => turns.show(S, &line, ACTED),
+                'x' => turns.show(S, &line, AGAINST),
+                _ => turns.correct(S, &line),
             }
             turns = Turns::read(&turns.render());
         }
         for (work_stands, expected) in [(false, by_person), (true, by_commit)] {
             let mut turns = turns.clone();
-            assert_eq!(turns.close("s", &|_| false, work_stands).len(), expected, "{deeds}");
-            assert_eq!(turns.close("s", &|_| false, work_stands), [], "closed once");
-            assert_eq!(turns.close("other", &|_| false, work_stands), []);
+            assert_eq!(turns.close(S, work_stands).len(), expected, "{deeds}");
+            assert_eq!(turns.close(S, work_stands), [], "closed once");
+            assert_eq!(turns.close(TurnOf { session: "other", run: None }, work_stands), []);
         }
     }
 
@@ -245,12 +315,36 @@ mod tests {
     }
 
     #[test]
-    fn the_sessions_not_heard_of_for_longest_are_let_go() {
+    fn what_one_run_was_asked_another_does_not_do_for_it() {
+        let line = LineHash::of("a");
+        let of = |run| TurnOf { session: "tree", run: Some(run) };
+        let mut turns = Turns::default();
+        turns.trigger(of("1"), &line, trigger(""));
+        turns.show(of("2"), &line, ACTED);
+        assert_eq!(turns.close(of("1"), true), []);
+        assert_eq!(turns.close(of("2"), true), []);
+        // The commit is the end of it: what comes later was not because of the task.
+        turns.show(of("1"), &line, ACTED);
+        assert_eq!(turns.close(of("1"), true), []);
+        turns.trigger(of("2"), &line, trigger(""));
+        turns.show(of("2"), &line, ACTED);
+        assert_eq!(turns.close(of("1"), true), []);
+        assert_eq!(turns.close(of("2"), true).len(), 1);
+    }
+
+    #[test]
+    fn the_sessions_and_runs_not_heard_of_for_longest_are_let_go() {
         let mut turns = Turns::default();
         for session in 0..=MOST {
-            turns.trigger(&session.to_string(), &LineHash::of("a"), trigger("human"));
+            let of = TurnOf { session: &session.to_string(), run: None };
+            turns.trigger(of, &LineHash::of("a"), trigger("human"));
         }
         assert_eq!(turns.turns.len(), MOST);
         assert!(turns.get(Some("0")).is_none() && turns.get(Some("1")).is_some());
+        for run in 0..=RUNS {
+            turns.begin(TurnOf { session: "1", run: Some(&format!("{run:03}")) });
+        }
+        let session = turns.get(Some("1")).unwrap();
+        assert!(session.runs.len() == RUNS && session.of(Some("000")).is_none());
     }
 }

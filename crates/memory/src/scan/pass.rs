@@ -16,8 +16,11 @@ use crate::pending::{Pending, Touch};
 use crate::reading::matcher::{Matcher, Related, Relation, TraceMatcher};
 use crate::reading::recalled::Quoting;
 use crate::reading::speech::{self, SpokenKind};
-use crate::reading::turns::{SessionTurn, TurnTrigger};
-use crate::rules::{self, FEEDBACK, Hearing, RuleDecision, is_people, words_of};
+use crate::reading::turns::{RunTurn, SessionTurn, TurnOf, TurnTrigger};
+use crate::rules::{
+    self, FEEDBACK, Hearing, INSTRUCTION, MOST_CORRECTED, PREFERENCE, RuleDecision, ToldByRun,
+    is_people, words_of,
+};
 
 /// How many different kinds are counted by name.
 const KINDS: usize = 64;
@@ -130,9 +133,8 @@ impl<'a> ScanPass<'a> {
                     return;
                 }
                 let run = header.run();
-                if let Some(run) = run.as_deref() {
-                    self.done.turns.begin(session, run);
-                }
+                let of = TurnOf { session, run: run.as_deref() };
+                self.done.turns.begin(of);
                 let text = serde_json::Value::String(task.task).to_string();
                 let mut related = std::mem::take(&mut self.related);
                 self.matcher.related(&text, &mut related);
@@ -141,11 +143,11 @@ impl<'a> ScanPass<'a> {
                     ts: String::new(),
                     kind: String::new(),
                     what: String::new(),
-                    run: run.map(std::borrow::Cow::into_owned),
+                    run: run.as_deref().map(str::to_owned),
                 };
                 for touch in related.iter().filter(|touch| presents_trigger(touch)) {
                     let hash = &lines[touch.line].hash;
-                    self.done.turns.trigger(session, hash, trigger.clone());
+                    self.done.turns.trigger(of, hash, trigger.clone());
                 }
                 self.related = related;
             }
@@ -156,9 +158,10 @@ impl<'a> ScanPass<'a> {
                     return;
                 }
                 let turns = &mut self.done.turns;
-                turns.trace(session);
+                let of = TurnOf { session, run: by.of.as_deref() };
+                turns.trace(of);
                 self.traces.shown(context.payload, |line, shown| {
-                    turns.show(session, &lines[line].hash, shown);
+                    turns.show(of, &lines[line].hash, shown);
                 });
             }
         }
@@ -167,8 +170,8 @@ impl<'a> ScanPass<'a> {
     fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
         let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
         let said = talks.then(|| words_of(heard.payload)).flatten();
-        let quoting =
-            said.as_deref().map_or(Quoting::Nothing, |said| self.task.recalled.quoted_by(said));
+        let recalled = self.task.recalled;
+        let mut quoting = said.as_deref().map_or(Quoting::Nothing, |said| recalled.quoted_by(said));
         if quoting == Quoting::Mostly {
             self.done.recalled += 1;
             return;
@@ -176,21 +179,45 @@ impl<'a> ScanPass<'a> {
         let turn = self.done.turns.get(heard.session_key.as_deref());
         let acted = turn.is_some_and(SessionTurn::is_traced);
         let speech = said.as_deref().and_then(|said| speech::read(said, acted));
+        let would_be_new =
+            speech.is_some() || matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
+        if quoting == Quoting::Nothing
+            && would_be_new
+            && said.as_deref().is_some_and(|said| recalled.has_short_line(said))
+        {
+            quoting = Quoting::Some;
+        }
         let mut related = std::mem::take(&mut self.related);
         self.matcher.related(heard.payload, &mut related);
-        self.leave_out_untold(heard, &mut related);
+        let (run, turn) = match turn.and_then(|turn| turn.of(heard.run.as_deref())) {
+            Some((run, turn)) => (Some(run).filter(|run| !run.is_empty()), Some(turn)),
+            None => (heard.run.as_deref(), None),
+        };
+        let is_correction = speech.is_some_and(|(said, _)| said == SpokenKind::Correction);
+        if let Some(turn) = turn.filter(|_| is_correction && related.is_empty()) {
+            self.add_used(turn, &mut related);
+        }
+        let told = match run.filter(|_| !related.is_empty()) {
+            Some(run) => (self.task.carried)(run),
+            None => ToldByRun::default(),
+        };
+        self.leave_out_untold(&told, &mut related);
         let judged = rules::judge(&Hearing {
             heard,
             related: &related,
             map: self.task.map,
-            carried: self.task.carried,
-            turn: self.done.turns.get(heard.session_key.as_deref()),
+            told: &told,
+            turn,
             speech,
             quoting,
         });
         for touch in &related {
             self.touched[touch.line] = true;
-            if !judged.iter().any(|judged| judged.line == Some(touch.line)) {
+            // What a run had kept back from it says nothing about the line: else the trial would
+            // harm what it measures.
+            let is_withheld = told.withheld.contains(&self.task.map.lines()[touch.line].hash);
+            let is_judged = judged.iter().any(|judged| judged.line == Some(touch.line));
+            if !is_judged && (!is_withheld || touch.relation == Relation::Line) {
                 self.leave_open(at, heard, Some((touch.line, touch.relation)));
             }
         }
@@ -211,17 +238,29 @@ impl<'a> ScanPass<'a> {
 
     /// Leaves out lessons that the session was not told: it cannot have gone by them. One that is
     /// named outright stays.
-    fn leave_out_untold(&self, heard: &AdmittedEvent<'_>, related: &mut Vec<Related>) {
+    fn leave_out_untold(&self, told: &ToldByRun, related: &mut Vec<Related>) {
         let lines = self.task.map.lines();
         let in_doubt =
             |touch: &Related| lines[touch.line].is_lesson() && touch.relation != Relation::Line;
-        if !related.iter().any(in_doubt) {
+        related.retain(|touch| !in_doubt(touch) || told.has(&lines[touch.line]));
+    }
+
+    /// Relates a correction that names nothing to the lines whose paths and dossiers its turn
+    /// worked with. Of many it is about none for sure.
+    fn add_used(&self, turn: &RunTurn, related: &mut Vec<Related>) {
+        if !turn.used_any() {
             return;
         }
-        let turn = self.done.turns.get(heard.session_key.as_deref());
-        let run = heard.run.as_deref().or_else(|| turn.and_then(SessionTurn::run));
-        let told = run.map(|run| (self.task.carried)(run)).unwrap_or_default();
-        related.retain(|touch| !in_doubt(touch) || told.contains(&lines[touch.line].hash));
+        let used = |(_, line): &(usize, &crate::lines::ToldLine)| turn.used(&line.hash);
+        let lines = self.task.map.lines().iter().enumerate().filter(used);
+        related.extend(lines.map(|(line, _)| Related {
+            line,
+            relation: Relation::Used,
+            names_action: false,
+        }));
+        if related.len() > MOST_CORRECTED {
+            related.clear();
+        }
     }
 
     /// Goes on with the session's turn: closes what it leaves standing, then takes in what the
@@ -238,18 +277,21 @@ impl<'a> ScanPass<'a> {
             return;
         }
         let lines = self.task.map.lines();
+        let of = TurnOf { session, run: heard.run.as_deref() };
         let is_correction = speech == Some(SpokenKind::Correction);
         if is_correction {
             for touch in related {
-                self.done.turns.correct(session, &lines[touch.line].hash);
+                self.done.turns.correct(of, &lines[touch.line].hash);
             }
         }
         // A person who corrects something has accepted nothing yet.
         if !is_correction {
-            let nothing = |_: &LineHash| false;
-            for (hash, trigger) in self.done.turns.close(session, &nothing, work_stands) {
+            for (hash, trigger) in self.done.turns.close(of, work_stands) {
                 self.help(heard, &hash, trigger);
             }
+        }
+        if is_people(&heard.kind) && !is_correction {
+            self.done.turns.go_on(session);
         }
         if is_people(&heard.kind) && !is_correction {
             let trigger = TurnTrigger {
@@ -261,7 +303,7 @@ impl<'a> ScanPass<'a> {
             };
             for touch in related.iter().filter(|touch| presents_trigger(touch)) {
                 let hash = &lines[touch.line].hash;
-                self.done.turns.trigger(session, hash, trigger.clone());
+                self.done.turns.trigger(of, hash, trigger.clone());
             }
         }
     }
@@ -272,14 +314,10 @@ impl<'a> ScanPass<'a> {
         let Some(line) = self.task.map.lines().iter().position(|line| line.hash == *hash) else {
             return;
         };
-        // A run whose task files are known and did not carry the line owes it nothing. Every
-        // session is told the file's lines, but only some are told a lesson.
-        let carried = trigger.run.as_deref().map(|run| (self.task.carried)(run));
-        let is_told = match carried.filter(|carried| !carried.is_empty()) {
-            Some(carried) => carried.contains(hash),
-            None => !self.task.map.lines()[line].is_lesson(),
-        };
-        if !is_told {
+        // A run whose task files are known and did not carry the line owes it nothing.
+        let run = trigger.run.as_deref().or(heard.run.as_deref());
+        let told = run.map(|run| (self.task.carried)(run)).unwrap_or_default();
+        if !told.has(&self.task.map.lines()[line]) {
             return;
         }
         let closed = FragmentOrigin::of(heard);
@@ -311,6 +349,7 @@ impl<'a> ScanPass<'a> {
             kind: heard.kind.clone().into_owned(),
             what: line_within(&heard.what, 100),
             at: at.clone(),
+            events: None,
             line,
             relation: touched.map(|(_, relation)| relation),
         });
@@ -433,6 +472,9 @@ struct GivenTask {
 struct TraceOf {
     #[serde(default)]
     role: Option<String>,
+    /// The run whose work it was.
+    #[serde(default)]
+    of: Option<String>,
 }
 
 /// Whether an event has a line's trigger and does not ask for what the line asks for: who is told

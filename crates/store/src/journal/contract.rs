@@ -55,7 +55,7 @@ pub(crate) fn event(number: u32) -> Event {
     Event {
         id: EventId::from_parts(1_767_225_600_000, u128::from(number)),
         ts: at(0),
-        source: EventSource { kind: SourceKind::Check, name: "cargo test".into() },
+        source: EventSource { kind: SourceKind::Check, name: "cargo test".into(), own: true },
         kind: "gate.finished".into(),
         session_key: None,
         run: Some(run_id(1)),

@@ -262,6 +262,27 @@ fn a_coder_is_told_where_the_work_is() {
 }
 
 #[test]
+fn a_line_on_trial_is_withheld_only_from_a_task_file_that_had_room_for_it() {
+    let project = Project::new();
+    let at = project.head();
+    let asked = BriefAsked { task: TASK, role: "coder", at: &at, changed: &[] };
+    let line = "Money is counted in cents";
+    let hash = LineHash::of(line);
+    write(&project.root(), ".spore/memory/CLAUDE.md", &format!("- {line}\n"));
+    for (tokens, withheld) in [(4_000, 1), (1, 0)] {
+        let told = project.told(&asked, tokens).carried;
+        let has = told.memory_lines.contains(&hash.to_string());
+        assert_eq!((usize::from(has), told.withheld.len()), (withheld, 0));
+        let trial = serde_json::json!([{ "line": hash, "share": 1.0, "started": "2026-01-01" }]);
+        write(&project.root(), ".spore/memory/state/trials.json", &trial.to_string());
+        let kept_back = project.told(&asked, tokens).carried;
+        assert!(!kept_back.memory_lines.contains(&hash.to_string()));
+        assert_eq!(kept_back.withheld.len(), withheld);
+        write(&project.root(), ".spore/memory/state/trials.json", "[]");
+    }
+}
+
+#[test]
 fn a_verifier_is_told_what_the_change_reaches() {
     let project = Project::new();
     project.knowledge.add(&[lesson(1, "Rounding twice", &["shop"]).to_node()], &[]).unwrap();

@@ -43,7 +43,7 @@ pub(crate) struct ServeArgs {
 
 impl WeaveArgs {
     fn asked(&self) -> WeaveAsked {
-        WeaveAsked { model: self.model.asked(), no_model: self.no_model }
+        WeaveAsked { model: self.model.asked(), no_model: self.no_model, only_news: false }
     }
 }
 
