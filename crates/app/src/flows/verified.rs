@@ -5,8 +5,10 @@ use spore_model::{CommitId, Outcome, Run, RunState, StepKey, Usd};
 use spore_pipeline::Done;
 use spore_runs::Apply;
 
+use super::checks;
 use super::flow::{ActiveFlow, LayerPlace};
 use crate::base::step::recorded;
+use crate::checks::{review, words};
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
 use crate::{Progress, Result};
@@ -33,6 +35,9 @@ pub(crate) fn run(
     {
         return told(ground, place, &run);
     }
+    if let Some(reason) = tampered(ground, start)? {
+        return Ok(ChildEnd::new(place.run, Outcome::Failure, Some(reason)));
+    }
     let before = ground.cost_of(place.run)?;
     let Ok(node) = ground.reserve(place.budget, budget) else {
         let reason = Some("the budget is spent".to_owned());
@@ -51,6 +56,8 @@ pub(crate) fn run(
         budget: Some(left + before),
         timeout: plan.timeout,
         base: start.map(ToString::to_string),
+        // What those before it left is not verified, so it does not say how work is checked.
+        trusted: ground.branch.as_ref().map(|branch| branch.base.clone()),
         subject: start.map(|_| "flow: ".to_owned()),
         // The flow brings it onto its branch.
         apply: start.map(|_| Apply::None),
@@ -74,6 +81,20 @@ pub(crate) fn run(
         (Err(error), _) => Err(error),
         (Ok(report), None) => told(ground, place, &report.run),
     }
+}
+
+/// Why no verified run begins from what those before it left: that decides how it is checked.
+fn tampered(ground: &ActiveFlow<'_>, start: Option<&CommitId>) -> Result<Option<String>> {
+    let (Some(branch), Some(start)) = (&ground.branch, start) else { return Ok(None) };
+    if *start == branch.base {
+        return Ok(None);
+    }
+    let (around, workspace, config) = (ground.around, ground.workspace, ground.config);
+    let settings = checks::settings(around, workspace, config, Some(&branch.base))?;
+    let repository = &branch.repository;
+    let tree = repository.tree_of(start)?;
+    let found = review::tampered(repository, settings.review(), start, &tree)?;
+    Ok((!found.is_empty()).then(|| words::tampered(&found)))
 }
 
 /// The task, and why an earlier attempt at it was not accepted.

@@ -202,6 +202,7 @@ impl Worksite<'_> {
             run: self.place.run,
             settings: CheckoutSettings {
                 base: self.start,
+                trusted: &self.branch.base,
                 exclude: &config.commit.exclude,
                 allow: &config.commit.allow,
                 caps: ChangeCaps {
