@@ -109,6 +109,38 @@ fn what_an_agent_wrote_is_not_run_when_the_next_checkout_is_set_up() {
 }
 
 #[test]
+fn what_lay_there_before_is_no_artifact_of_a_stage() {
+    let flow = FLOW.replace("prompt = \"Prepare", "artifact = \"notes.md\"\nprompt = \"Prepare");
+    let flow = flow.replace("executor = \"look\"", "executor = \"look\", heal = 0, retry = 0");
+    let env = scene("", "");
+    env.write(".spore/flows/checked.toml", &flow);
+    env.write("notes.md", "old\n");
+    env.commit_all("notes of another time");
+    let told = stage(&env, "checked").code(1).json();
+    assert_eq!(text(&told, "/stages/0/error"), "it left notes.md as it was before");
+}
+
+#[test]
+fn what_each_attempt_left_is_kept_under_a_ref_of_its_own() {
+    let env = scene("", r#"{ write = "first.txt", content = "1\n" }"#);
+    let args: Vec<&str> =
+        ["stage", "checked", "full", "life"].iter().chain(REPLAY).copied().collect();
+    let point = [("SPORE_KILL_AT", "before:row:finish WORK/1 session#1")];
+    let _ = env.spore_in(&env.repo(), &args, &point).code(137);
+    let failing = sessions("", r#"{ write = "second.txt", content = "2\n" }"#)
+        .replace("STAGE_WORK_COMPLETE", "STAGE_FAILED: no");
+    env.write_at(&env.dir().join("parts.toml"), &failing);
+    let _ = env.spore(&["resume"]).code(1);
+    let refs = env.work_git(&["for-each-ref", "--format=%(refname)", "refs/spore"]);
+    let left: Vec<&str> = refs.lines().filter(|name| name.contains("/left/")).collect();
+    assert_eq!(left.len(), 2, "{refs}");
+    for (name, file) in left.iter().zip(["first.txt", "second.txt"]) {
+        let files = env.work_git(&["ls-tree", "--name-only", "-r", name]);
+        assert!(files.contains(file), "{name}: {files}");
+    }
+}
+
+#[test]
 fn a_stage_that_rewrites_the_check_does_not_pass_it() {
     let tampers = r#"{ write = "check.sh", content = "exit 0\n" }, { write = "kept.txt", content = "gone\n" }"#;
     let env = scene("", tampers);

@@ -1,5 +1,6 @@
 //! The kinds of checkout of a run: the coder's, the gates', the verifier's, the tester's.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
@@ -52,6 +53,26 @@ impl Checkouts<'_> {
     pub(crate) fn has_coder(&self) -> bool {
         let place = self.place("coder");
         self.open(&place).is_some() && prepared(&place).exists()
+    }
+
+    /// Takes the coder's checkout back to the base, as if it had just been laid out.
+    pub(crate) fn begin_coder_anew(&self) -> Result<()> {
+        self.coder()?.reset(self.settings.base)?;
+        self.around.write_file(&prepared(&self.place("coder")), b"")
+    }
+
+    /// Returns whether a file of the coder's checkout was written since that was laid out, be it with
+    /// what it said before. The time of its last change is the system's to say, and no program's.
+    pub(crate) fn is_written_by_coder(&self, file: &str) -> bool {
+        let place = self.place("coder");
+        let changed = |path: &Path| {
+            let found = std::fs::symlink_metadata(path).ok()?;
+            Some((found.ctime(), found.ctime_nsec()))
+        };
+        let (Some(checkout), Some(laid)) = (self.open(&place), changed(&prepared(&place))) else {
+            return false;
+        };
+        changed(&checkout.dir().join(file)).is_some_and(|written| written > laid)
     }
 
     /// Lays out a clean checkout for a verifier; what an earlier one left is removed.

@@ -271,6 +271,7 @@ impl ActiveFlow<'_> {
             changed: &changed,
             judged: CommitJudge::Unjudged { role: "flow" },
         });
+        let message = self.around.secrets().strike(&message).into_owned();
         let when = ticket.time().map_err(bug)?;
         Ok(repository.commit_tree(&tree, &line.base, &message, when)?)
     }

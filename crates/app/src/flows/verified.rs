@@ -8,6 +8,7 @@ use spore_runs::Apply;
 use super::checks;
 use super::flow::{ActiveFlow, LayerPlace};
 use crate::base::step::recorded;
+use crate::base::title::title;
 use crate::checks::{review, words};
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
@@ -39,7 +40,8 @@ pub(crate) fn run(
         return Ok(ChildEnd::new(place.run, Outcome::Failure, Some(reason)));
     }
     let before = ground.cost_of(place.run)?;
-    let Ok(node) = ground.reserve(place.budget, budget) else {
+    let wanted = ground.left_of_cap(place, &title(&plan.task), budget)?;
+    let Some(node) = ground.set_aside(place.budget, wanted) else {
         let reason = Some("the budget is spent".to_owned());
         let end = ChildEnd::new(place.run, Outcome::NeedsHuman, reason);
         return Ok(ChildEnd { park: Some(spore_model::Park::Budget), budget_left: false, ..end });
@@ -60,7 +62,11 @@ pub(crate) fn run(
         trusted: ground.branch.as_ref().map(|branch| branch.base.clone()),
         subject: start.map(|_| "flow: ".to_owned()),
         // The flow brings it onto its branch.
-        apply: start.map(|_| Apply::None),
+        apply: match start {
+            Some(_) => Some(Apply::None),
+            // What a session asks for never comes into the person's own branch.
+            None => (ground.payer != ground.root).then_some(Apply::Branch),
+        },
         ..Orchestrate::default()
     };
     let under = Under {
