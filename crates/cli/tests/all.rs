@@ -27,6 +27,7 @@ mod flow_branch;
 mod flow_data;
 mod flow_effects;
 mod flow_templates;
+mod flow_trust;
 mod flows;
 mod forgeries;
 mod forgery;

@@ -334,8 +334,62 @@ phases = [{{ name = "p", orchestrator = "o", target = "t"{phase} }}]
     assert_eq!(run(&env, &["phase", "c"]).code(0).json()["cost"]["usd"], 0.5);
 }
 
+#[test]
+fn the_cap_of_a_stage_is_one_for_all_its_attempts() {
+    let flow = r#"
+[executors.make]
+role = "maker"
+[orchestrators.o]
+stages = [{ name = "A", executor = "make", target = "x", heal = 0, retry = 3, budget_usd = 0.4 }]
+"#;
+    let parts: String = (1..=4).map(|bounce| part("A x", bounce, "STAGE_FAILED: no", "")).collect();
+    let env = scene(flow, &parts);
+    let told = run(&env, &["stage", "o", "full", "t"]).code(3).json();
+    assert_eq!(scenes::newest(&env)["status"], "parked:budget", "{told:#}");
+    // The second attempt overshot what the first had left, and there was no third.
+    assert_eq!(told["cost"]["usd"], 0.5, "{told:#}");
+}
+
 /// A step that only ends well while another session plays the same one.
 const TOGETHER: &str = r#"{ run = "touch $HOME/here-$$; for i in $(seq 100); do test $(ls $HOME/here-* | wc -l) -ge 2 && exit 0; sleep 0.1; done; exit 1" }"#;
+#[test]
+fn phases_at_once_have_equal_shares_of_what_is_left() {
+    let flow = r#"
+[executors.make]
+role = "maker"
+[orchestrators.o]
+stages = [{ name = "A", executor = "make", heal = 0, retry = 0 }, { name = "B", executor = "make" }]
+[coordinators.c]
+max_parallel = 2
+phases = [{ name = "p", orchestrator = "o", target = "a" }, { name = "q", orchestrator = "o", target = "b" }]
+"#;
+    let parts = ["a", "b"].map(|target| {
+        part(&format!("A {target}"), 1, "STAGE_A_COMPLETE", TOGETHER)
+            + &part(&format!("B {target}"), 1, "STAGE_B_COMPLETE", "")
+    });
+    let env = scene(flow, &parts.concat());
+    let told = run(&env, &["phase", "c", "--budget", "1"]).code(0).json();
+    assert_eq!(told["cost"]["usd"], 1.0, "{told:#}");
+}
+
+#[test]
+fn a_phase_that_ends_the_flow_does_so_although_another_waits_for_an_answer() {
+    let flow = r#"
+[executors.make]
+role = "maker"
+[orchestrators.o]
+stages = [{ name = "A", executor = "make", heal = 0, retry = 0 }]
+[coordinators.c]
+max_parallel = 2
+phases = [{ name = "p", orchestrator = "o", target = "a" }, { name = "q", orchestrator = "o", target = "b" }]
+"#;
+    let deep = part("A a", 1, "", r#"{ run = "sleep 1" }, { exit = 2 }"#);
+    let env = scene(flow, &(deep + &part("A b", 1, "STAGE_NEEDS_HUMAN: which?", "")));
+    let _ = run(&env, &["phase", "c"]).code(2);
+    let state = scenes::artefact(&env, ".session-state");
+    assert!(state.starts_with("state: COMPLETE"), "{state}");
+}
+
 /// A step that only ends well while no other session plays it.
 const ALONE: &str = r#"{ run = "mkdir $HOME/alone && sleep 0.3 && rmdir $HOME/alone" }"#;
 

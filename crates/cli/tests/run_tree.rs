@@ -221,18 +221,51 @@ fn a_session_begins_no_tree_of_its_own_whatever_it_takes_out_of_its_environment(
 #[derive(Clone, Debug)]
 struct Asked {
     cents: Option<u32>,
+    way: AskedWay,
     at_once: bool,
     below: Vec<Asked>,
 }
 
+/// How a session is started by another.
+#[derive(Clone, Copy, Debug)]
+enum AskedWay {
+    Spawned,
+    /// As the stage of a flow.
+    Stage,
+    /// As a stage of a flow whose next stage cannot even begin.
+    FailingFlow,
+}
+
 fn asked() -> impl Strategy<Value = Asked> {
     let cents = || proptest::option::of(1..150u32);
-    let leaf = cents().prop_map(|cents| Asked { cents, at_once: false, below: Vec::new() });
+    let way =
+        || prop_oneof![Just(AskedWay::Spawned), Just(AskedWay::Stage), Just(AskedWay::FailingFlow)];
+    let leaf = (cents(), way()).prop_map(|(cents, way)| Asked {
+        cents,
+        way,
+        at_once: false,
+        below: Vec::new(),
+    });
     leaf.prop_recursive(2, 6, 3, move |inner| {
-        (cents(), any::<bool>(), proptest::collection::vec(inner, 1..4))
-            .prop_map(|(cents, at_once, below)| Asked { cents, at_once, below })
+        (cents(), way(), any::<bool>(), proptest::collection::vec(inner, 1..4))
+            .prop_map(|(cents, way, at_once, below)| Asked { cents, way, at_once, below })
     })
 }
+
+/// The command that starts the session of `role` as a stage.
+fn staged(env: &TestEnv, role: &str, next: &str, budget: &str) -> String {
+    env.write(
+        &format!(".spore/flows/{role}.toml"),
+        &format!(
+            "[executors.{role}]\nrole = \"{role}\"\n[orchestrators.{role}]\n\
+             stages = [{{ name = \"A\", executor = \"{role}\", heal = 0, retry = 0 }}{next}]\n"
+        ),
+    );
+    format!("stage {role} full t --backend replay --scenario {role}.toml {budget}")
+}
+
+/// A stage that no project without checks can begin.
+const CANNOT_BEGIN: &str = ", { name = \"B\", executor = \"orchestrate\", task = \"x\" }";
 
 /// Writes the parts of everything below `asked`, and returns what its session does.
 fn play(env: &TestEnv, asked: &Asked, next: &mut u32) -> String {
@@ -248,7 +281,12 @@ fn play(env: &TestEnv, asked: &Asked, next: &mut u32) -> String {
             let budget = below.cents.map_or_else(String::new, |cents| {
                 format!("--budget {}.{:02}", cents / 100, cents % 100)
             });
-            format!("{SPORE} {}", spawn(&role, &budget))
+            let words = match below.way {
+                AskedWay::Spawned => spawn(&role, &budget),
+                AskedWay::Stage => staged(env, &role, "", &budget),
+                AskedWay::FailingFlow => staged(env, &role, CANNOT_BEGIN, &budget),
+            };
+            format!("{SPORE} {words}")
         })
         .collect();
     match (calls.is_empty(), asked.at_once) {
@@ -300,10 +338,74 @@ fn reservations_never_exceed_the_cap_through_nested_processes() {
             let budget = format!("{}.{:02}", cents / 100, cents % 100);
             let args = ["spawn", "--role", "operator", "--prompt", "outer", "--budget", &budget];
             let _ = env.spore(&[&args, PLAYED].concat()).code(0);
-            held(&runs(&env), Usd::from_nanos(i64::from(cents) * 10_000_000));
+            let all = runs(&env);
+            assert!(all.iter().all(|run| !run.is_open()), "{all:#?}");
+            held(&all, Usd::from_nanos(i64::from(cents) * 10_000_000));
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn a_flow_that_stops_with_an_error_is_over_and_paid_for_as_far_as_it_came() {
+    let env = scene("", &[("helper", &session("helper", 0.125, ""))]);
+    let stage = staged(&env, "helper", CANNOT_BEGIN, "");
+    let steps = format!("{{ run = \"{SPORE} {stage} > told 2>&1; echo $? > code\" }}");
+    env.write_at(&env.dir().join("scenario.toml"), &session("operator", 0.25, &steps));
+    env.write(".spore/config.toml", FREE);
+    let args = ["spawn", "--role", "operator", "--prompt", "outer", "--json"];
+    let told = env.spore(&[&args, PLAYED].concat()).code(0).json();
+    let said = std::fs::read_to_string(env.repo().join("told")).unwrap();
+    assert!(said.contains("no build or test command was found"), "{said}");
+    assert_ne!(std::fs::read_to_string(env.repo().join("code")).unwrap(), "0\n");
+    assert_eq!(told["cost"]["usd"], 0.375, "{told}");
+    let all = runs(&env);
+    assert!(all.iter().all(|run| !run.is_open()), "{all:#?}");
+    let stage = all.iter().find(|run| run.kind == RunKind::Stage).unwrap();
+    assert_eq!(stage.cost.cost_usd.as_dollars(), 0.125);
+    assert!(stage.reason.as_deref().unwrap().contains("no build or test command"), "{stage:?}");
+}
+
+#[test]
+fn a_session_neither_answers_nor_goes_on_with_what_is_a_persons() {
+    let commands = ["resume", "resolve x --approve", "campaign resume", "campaign change --drop x"];
+    let steps = commands.map(|words| {
+        format!("{{ run = \"{SPORE} {words} >> told 2>&1; echo exit $? >> told\" }}, ")
+    });
+    let env = scene(&session("operator", 0.25, &steps.concat()), &[]);
+    // What a sandbox keeps out of sight cannot be answered anyway.
+    env.write(".spore/config.toml", &format!("[sandbox]\nmode = \"off\"\n{FREE}"));
+    let args = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+    let _ = env.spore(&args).code(0);
+    let told = std::fs::read_to_string(env.repo().join("told")).unwrap();
+    let refused = told.matches("a session cannot start this by itself").count();
+    assert_eq!(refused, commands.len(), "{told}");
+}
+
+#[test]
+fn a_link_in_the_place_of_an_artifact_leads_nowhere() {
+    let link = |to: &str| {
+        let steps = format!("{{ run = \"ln -sf {to} out.md\" }}");
+        session("helper", 0.125, &steps)
+    };
+    for (to, code) in [("../secret", "1\n"), ("kept.txt", "1\n")] {
+        let env = scene("", &[("helper", &link(to))]);
+        env.write_at(&env.dir().join("secret"), "a key\n");
+        env.write(
+            ".spore/flows/o.toml",
+            "[executors.e]\nrole = \"helper\"\nartifact = \"out.md\"\n[orchestrators.o]\n\
+             stages = [{ name = \"A\", executor = \"e\", heal = 0, retry = 0 }]\n",
+        );
+        let stage = "stage o full t --backend replay --scenario helper.toml";
+        let steps = format!("{{ run = \"{SPORE} {stage} > told 2>&1; echo $? > code\" }}");
+        env.write_at(&env.dir().join("scenario.toml"), &session("operator", 0.25, &steps));
+        env.write(".spore/config.toml", FREE);
+        let args = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+        let _ = env.spore(&args).code(0);
+        let told = std::fs::read_to_string(env.repo().join("told")).unwrap();
+        assert!(told.contains("it left no out.md"), "{to}: {told}");
+        assert_eq!(std::fs::read_to_string(env.repo().join("code")).unwrap(), code, "{told}");
+    }
 }
 
 #[test]

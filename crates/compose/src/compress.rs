@@ -21,6 +21,17 @@ impl OrchestratorPlan {
                 _ => return Err(format!("{} is no session", stage.name)),
             }
         }
+        for (stage, _) in &parts {
+            let more = [
+                (!stage.late.is_empty(), "is told what is known only when its turn comes"),
+                (stage.each.is_some(), "is done for several things"),
+                (stage.rounds.is_some(), "is repeated"),
+                (stage.makes.is_some(), "leaves what a later stage is made of"),
+            ];
+            if let Some((_, why)) = more.into_iter().find(|(is_so, _)| *is_so) {
+                return Err(format!("{} {why}", stage.name));
+            }
+        }
         let [(first, begins), rest @ ..] = parts.as_slice() else {
             return Err("there is no stage".to_owned());
         };
@@ -92,6 +103,7 @@ fn sum<T>(all: impl Iterator<Item = Option<T>>, add: impl Fn(T, T) -> T) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::late::{MadeFor, RoundsPlan};
     use crate::stages::tests::{plan, read_stage};
 
     fn of(names: &str, change: impl Fn(usize, &mut StagePlan)) -> Result<OrchestratorPlan, String> {
@@ -130,9 +142,23 @@ mod tests {
     #[test]
     fn what_would_be_other_work_is_left_as_it_is() {
         type Change<'a> = &'a dyn Fn(usize, &mut StagePlan);
-        let cases: [(Change<'_>, &str); 4] = [
+        let cases: [(Change<'_>, &str); 6] = [
             (&|at, stage| exec(stage).role = format!("r{at}"), "B is another agent's than A"),
             (&|_, stage| exec(stage).artifact = Some("x".into()), "more than one stage leaves"),
+            (
+                &|_, stage| {
+                    stage.rounds = Some(RoundsPlan {
+                        until: "ENOUGH".into(),
+                        max_rounds: 2,
+                        from: Default::default(),
+                    })
+                },
+                "A is repeated",
+            ),
+            (
+                &|at, stage| stage.makes = (at == 1).then_some(MadeFor::List { max_items: 3 }),
+                "B leaves what a later stage is made of",
+            ),
             (&|_, stage| exec(stage).prompt = "{stage.A.artifact}".into(), "is told what another"),
             (
                 &|at, stage| {

@@ -1,7 +1,8 @@
 //! How far the session of a coordinator is: its states, and the checkpoints between its phases.
 //!
 //! INIT, then for every phase PHASE_N, VERIFY and CHECKPOINT, and COMPLETE at the end; a phase that
-//! is verified and not good enough goes through REFINEMENT back to itself. A step that is not in
+//! is verified and not good enough goes through REFINEMENT back to itself. Where one phase ends the
+//! session while another waits, that one is given up and COMPLETE comes at once. A step that is not in
 //! this picture is refused: the process that writes the state has lost count.
 //!
 //! The journal decides what is done again. A checkpoint is what others read, and what a process that
@@ -45,7 +46,8 @@ impl SessionState {
             | (Self::Verify(one), Self::Checkpoint(other) | Self::Refinement(other))
             | (Self::Refinement(one), Self::Phase(other)) => one == other,
             (Self::Checkpoint(one), Self::Phase(other)) => one + 1 == other,
-            (Self::Checkpoint(_), Self::Complete) => true,
+            // What ends a session is not absorbed by a phase that waits.
+            (Self::Phase(_) | Self::Checkpoint(_), Self::Complete) => true,
             _ => false,
         };
         if is_way { Ok(next) } else { Err(WrongTurn { from: self, to: next }) }
@@ -158,6 +160,7 @@ mod tests {
     fn a_session_goes_from_phase_to_phase_and_no_other_way() {
         check(&[Init, Phase(1), Verify(1), At(1), Phase(2), Verify(2), At(2), Complete], true);
         check(&[Init, Phase(1), Verify(1), Refinement(1), Phase(1), Verify(1), At(1)], true);
+        check(&[Init, Phase(1), Verify(1), At(1), Phase(2), Complete], true);
         check(&[Init, Complete], false);
         check(&[Init, Phase(2)], false);
         check(&[Init, Phase(1), At(1)], false);

@@ -1,5 +1,6 @@
 //! The kinds of checkout of a run: the coder's, the gates', the verifier's, the tester's.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use spore_effects::Tool;
@@ -21,6 +22,9 @@ pub(crate) struct Checkouts<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct CheckoutSettings<'a> {
     pub(crate) base: &'a CommitId,
+    /// The commit of a person's that what Spore runs outside of the sandbox goes by: set-up commands,
+    /// attributes and their filters. It is not the base where that is work of agents.
+    pub(crate) trusted: &'a CommitId,
     /// What snapshots leave out, and what of it they take all the same.
     pub(crate) exclude: &'a [String],
     pub(crate) allow: &'a [String],
@@ -51,18 +55,31 @@ impl Checkouts<'_> {
         self.open(&place).is_some() && prepared(&place).exists()
     }
 
+    /// Takes the coder's checkout back to the base, as if it had just been laid out.
+    pub(crate) fn begin_coder_anew(&self) -> Result<()> {
+        self.coder()?.reset(self.settings.base)?;
+        self.around.write_file(&prepared(&self.place("coder")), b"")
+    }
+
+    /// Returns whether a file of the coder's checkout was written since that was laid out, be it with
+    /// what it said before. The time of its last change is the system's to say, and no program's.
+    pub(crate) fn is_written_by_coder(&self, file: &str) -> bool {
+        let place = self.place("coder");
+        let changed = |path: &Path| {
+            let found = std::fs::symlink_metadata(path).ok()?;
+            Some((found.ctime(), found.ctime_nsec()))
+        };
+        let (Some(checkout), Some(laid)) = (self.open(&place), changed(&prepared(&place))) else {
+            return false;
+        };
+        changed(&checkout.dir().join(file)).is_some_and(|written| written > laid)
+    }
+
     /// Lays out a clean checkout for a verifier; what an earlier one left is removed.
     pub(crate) fn verifier(&self, bounce: u32, commit: &CommitId) -> Result<Checkout> {
         let place = self.place(&format!("verifier-{bounce}"));
         self.retire(&place)?;
-        if self.settings.setup.is_empty() {
-            return self.lay_out(&place, commit);
-        }
-        // The set-up's commands run without a sandbox, so they see the base and never the
-        // change: its manifests can name programs, too.
-        let checkout = self.lay_out(&place, self.settings.base)?;
-        checkout.reset(commit)?;
-        Ok(checkout)
+        self.lay_out(&place, commit)
     }
 
     pub(crate) fn retire_verifiers(&self) -> Result<()> {
@@ -94,8 +111,7 @@ impl Checkouts<'_> {
         self.open(&place).filter(|_| prepared(&place).exists())
     }
 
-    /// Makes the gates' checkout anew. Always at the base: what sets it up runs outside of any
-    /// sandbox, and must not be a change's.
+    /// Makes the gates' checkout anew, at the base.
     pub(crate) fn gates_anew(&self) -> Result<Checkout> {
         let place = self.gates_place();
         self.remove(&place)?;
@@ -136,12 +152,12 @@ impl Checkouts<'_> {
     }
 
     fn open(&self, place: &Path) -> Option<Checkout> {
-        Checkout::open(&self.by_base(), place)
+        Checkout::open(&self.by_trusted(), place)
     }
 
-    /// The repository, in whose checkouts the base's attributes count and never a change's.
-    fn by_base(&self) -> Repository {
-        self.repository.with_attributes_of(self.settings.base)
+    /// The repository, in whose checkouts a person's attributes count and never a change's.
+    fn by_trusted(&self) -> Repository {
+        self.repository.with_attributes_of(self.settings.trusted)
     }
 
     fn remove(&self, place: &Path) -> Result<()> {
@@ -173,10 +189,18 @@ impl Checkouts<'_> {
         if let Some(parent) = place.parent() {
             create_private_dir(parent)?;
         }
+        let CheckoutSettings { trusted, setup, .. } = self.settings;
+        // The set-up's commands run without a sandbox, so they see what a person made and never
+        // the work of an agent: its manifests can name programs, too.
+        let first = if setup.is_empty() { commit } else { trusted };
         let spares = self.workspace.spares();
-        let checkout = self.by_base().checkout_reusing(&spares, place, commit)?;
+        let checkout = self.by_trusted().checkout_reusing(&spares, place, first)?;
         self.bring_along(checkout.dir())?;
         self.set_up(checkout.dir())?;
+        if first != commit {
+            checkout.reset(commit)?;
+            self.bring_along(checkout.dir())?;
+        }
         self.around.write_file(&prepared(place), b"")?;
         Ok(checkout)
     }

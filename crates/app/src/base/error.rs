@@ -12,7 +12,7 @@ use spore_effects::files::LockError;
 use spore_embed::{EmbedError, VectorsError};
 use spore_gates::GateError;
 use spore_git::GitError;
-use spore_model::{Fault, Outcome};
+use spore_model::{Fault, Outcome, Usd};
 use spore_store::{CodeIndexError, JournalError, KnowledgeError, OpenError};
 use spore_tools::remote::StartError;
 
@@ -25,12 +25,30 @@ pub struct Error {
     outcome: Option<Outcome>,
     message: String,
     hint: Option<String>,
+    /// What was paid before it went wrong, where that is known.
+    spent: Option<Usd>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, outcome: None, message: message.into(), hint: None, source: None }
+        Self {
+            fault,
+            outcome: None,
+            message: message.into(),
+            hint: None,
+            spent: None,
+            source: None,
+        }
+    }
+
+    /// The same, with what was paid before it went wrong.
+    pub(crate) fn having_spent(self, usd: Usd) -> Self {
+        Self { spent: Some(usd), ..self }
+    }
+
+    pub(crate) fn spent(&self) -> Option<Usd> {
+        self.spent
     }
 
     /// Nesting is at its limit: nothing was started, and callers must not try again.
@@ -60,7 +78,7 @@ impl Error {
     /// The error of another process of ours, as it was told.
     pub(crate) fn told(told: StartError) -> Self {
         let StartError { fault, outcome, message, hint } = told;
-        Self { fault, outcome, message, hint, source: None }
+        Self { fault, outcome, message, hint, spent: None, source: None }
     }
 
     /// What another process of ours is told of it, causes included.

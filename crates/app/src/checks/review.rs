@@ -30,6 +30,36 @@ pub(crate) struct Review {
     pub(crate) sorted: SortedChange,
 }
 
+/// Returns what `commit`, which holds `tree`, changed of what decides how it is checked: nothing where
+/// a person allowed that.
+pub(crate) fn tampered(
+    repository: &Repository,
+    settings: ReviewSettings<'_>,
+    commit: &CommitId,
+    tree: &TreeId,
+) -> Result<Vec<Tampering>> {
+    let base_tree = repository.tree_of(settings.base)?;
+    if settings.allow_test_changes || base_tree == *tree {
+        return Ok(Vec::new());
+    }
+    let touched = touched(&repository.diff(&base_tree, tree, 0)?.files);
+    Ok(tampering_of(repository, settings, commit, &touched))
+}
+
+fn tampering_of(
+    repository: &Repository,
+    settings: ReviewSettings<'_>,
+    commit: &CommitId,
+    touched: &[TouchedFile],
+) -> Vec<Tampering> {
+    if settings.allow_test_changes {
+        return Vec::new();
+    }
+    let base = |path: &str| repository.read_file(settings.base, path).ok().flatten();
+    let now = |path: &str| repository.read_file(commit, path).ok().flatten();
+    tampering(settings.gates, settings.protected, touched, &base, &now)
+}
+
 impl Review {
     /// Compares `commit`, which holds `tree`, with the base and what its checks said.
     pub(crate) fn of(
@@ -43,10 +73,7 @@ impl Review {
         let touched = touched(&repository.diff(&base_tree, tree, 0)?.files);
         let base = |path: &str| repository.read_file(settings.base, path).ok().flatten();
         let now = |path: &str| repository.read_file(commit, path).ok().flatten();
-        let mut found = tampering(settings.gates, settings.protected, &touched, &base, &now);
-        if settings.allow_test_changes {
-            found.clear();
-        }
+        let found = tampering_of(repository, settings, commit, &touched);
         let files: BTreeSet<String> = repository.list_files(settings.base)?.into_iter().collect();
         let named = named_by(settings.gates, &files, &base);
         let checks = BaseChecks {

@@ -1,7 +1,7 @@
 //! The results of the gates in words: for the loop, the coder, the verifier and the spine.
 
 use serde_json::json;
-use spore_gates::{GateResult, Standing};
+use spore_gates::{GateResult, Standing, Tampering};
 use spore_pipeline::{GateSummary, NamelessGate};
 
 use crate::checks::review::Review;
@@ -66,6 +66,21 @@ pub(crate) fn refusal(review: &Review) -> GateSummary {
     );
     let (new_failures, nameless) = (Vec::new(), Vec::new());
     GateSummary { green: false, lines, new_failures, evidence, proof: None, nameless }
+}
+
+/// Says in one line that work decides itself how it would be checked, and what a person can do.
+pub(crate) fn tampered(found: &[Tampering]) -> String {
+    const MOST: usize = 5;
+    let mut all: Vec<String> =
+        found.iter().take(MOST).map(|one| format!("{} {}", one.path, one.what)).collect();
+    if found.len() > MOST {
+        all.push(format!("{} more", found.len() - MOST));
+    }
+    format!(
+        "what those before it left edits what decides how it is checked ({}): put that back, or \
+         allow it with `[gates] allow_test_changes`",
+        all.join("; ")
+    )
 }
 
 /// What a coder is told above a red gate's output.

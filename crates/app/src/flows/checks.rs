@@ -31,7 +31,7 @@ use crate::base::run_refs;
 use crate::base::step::Intent;
 use crate::checks::against::{Against, Check, Checked};
 use crate::checks::runner::GateRuns;
-use crate::checks::words;
+use crate::checks::{review, words};
 use crate::run::request::Orchestrate;
 use crate::run::settings::RunSettings;
 use crate::session::sandbox::{Enforcement, Sandboxes};
@@ -246,20 +246,24 @@ impl Checks<'_> {
             None => self.present(repository, cycle, &ticket)?,
         };
         let gates = self.open_gates(cycle, &ticket)?;
-        let Checked::Done(results) = self.check(
-            repository,
-            gates,
-            (&commit, &tree),
-            (cycle, &self.settings.gates),
-            progress,
-        )?
-        else {
-            return Ok(None);
+        let (results, checks) = match self.tampered(repository, (&commit, &tree), cycle)? {
+            // What decides by itself how it is checked is not even checked.
+            Some(refused) => (Vec::new(), vec![refused]),
+            None => {
+                let (what, which) = ((&commit, &tree), (cycle, &self.settings.gates));
+                let Checked::Done(results) =
+                    self.check(repository, gates, what, which, progress)?
+                else {
+                    return Ok(None);
+                };
+                let Some(broken) = self.broken_lints(repository, gates, &results, progress)? else {
+                    return Ok(None);
+                };
+                let judged = |result| self.judged(result, cycle, &broken);
+                let checks = results.iter().map(judged).collect();
+                (results, checks)
+            }
         };
-        let Some(broken) = self.broken_lints(repository, gates, &results, progress)? else {
-            return Ok(None);
-        };
-        let checks = results.iter().map(|result| self.judged(result, cycle, &broken)).collect();
         let found = Verification::grade(cycle, tree, checks, machine.last());
         let mut entry = ground.steps(&self.place).entry(&found)?;
         let change = RunChange {
@@ -395,6 +399,43 @@ impl Checks<'_> {
             }
             _ => None,
         })
+    }
+
+    /// What a flow's parts changed of what decides how their work is checked. A person's own files
+    /// are the person's to change.
+    fn tampered(
+        &self,
+        repository: &Repository,
+        (commit, tree): (&CommitId, &TreeId),
+        cycle: u32,
+    ) -> Result<Option<CheckResult>> {
+        if self.at.is_none() {
+            return Ok(None);
+        }
+        let found = review::tampered(repository, self.settings.review(), commit, tree)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let name = "guards".to_owned();
+        let log = format!("sentinel/cycle-{cycle}/{name}.log");
+        let (note, log) = (words::tampered(&found), self.place.dir.join(log));
+        self.ground.write(&self.ground.run_dir().join(&log), &format!("{note}\n"))?;
+        let failing = found.iter().map(|one| format!("{} {}", one.path, one.what));
+        Ok(Some(CheckResult {
+            name,
+            tool: "what decides how the work is checked, against the flow's base".to_owned(),
+            passed: false,
+            errors: u32::try_from(found.len()).unwrap_or(u32::MAX),
+            warnings: 0,
+            severity: Severity::Blocking,
+            exit_code: None,
+            failing: failing.take(MOST_LISTED).collect(),
+            assertions: Vec::new(),
+            findings: Vec::new(),
+            note: Some(note),
+            output: String::new(),
+            log: log.display().to_string(),
+        }))
     }
 
     fn judged(&self, result: &GateResult, cycle: u32, broken: &[String]) -> CheckResult {

@@ -19,6 +19,7 @@ use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::questions::is_question;
 use super::worksite::{ExecSaid, Worksite, cure, lacks};
 use crate::agents::backends::{backend, model};
+use crate::agents::known::known;
 use crate::agents::roles::RoleTerms;
 use crate::base::files::remove_empty_dir;
 use crate::base::run_files::SessionFiles;
@@ -108,7 +109,8 @@ impl Exec<'_> {
         if ground.around.interrupt.is_raised() {
             return Ok(self.stopped(Outcome::Interrupted, Park::Interrupt, "interrupted"));
         }
-        let Ok(node) = ground.reserve(self.place.budget, self.budget) else {
+        let wanted = ground.left_of_cap(&self.place, &self.place.name, self.budget)?;
+        let Some(node) = ground.set_aside(self.place.budget, wanted) else {
             return Ok(self.stopped(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
         let session = self.session(&key, &ticket, node, progress);
@@ -354,7 +356,7 @@ impl Exec<'_> {
     /// Judges the session by what it left. Where that is nothing, and where it fails for other
     /// reasons, what it was not let do is a part of why.
     fn judge(&self, report: &SessionReport, refused: &RefusedCalls) -> (Outcome, Option<String>) {
-        let told = judge(report, &self.plan.action);
+        let told = judge(report, &self.plan.action, self.speaks_our_codes());
         let (outcome, reason) = match (&self.plan.artifact, told.0) {
             (Some(path), Outcome::Success) if !self.is_left(path) => {
                 return (Outcome::Failure, Some(lacks(self.plan, path, refused)));
@@ -368,11 +370,16 @@ impl Exec<'_> {
         (outcome, Some(format!("{reason}; {}", cure(self.plan))))
     }
 
+    /// Whether exit codes of its agent are Spore's own: those of agents that can be installed mean
+    /// something else, as 2 does for a call that an agent does not understand.
+    fn speaks_our_codes(&self) -> bool {
+        known(&self.backend()).is_none_or(|agent| !agent.has_program())
+    }
+
     /// Whether the artifact is there. In a checkout its commit tells, later.
     fn is_left(&self, path: &str) -> bool {
-        let path = self.ground.own_dir.join(path);
-        let is_whole = |file: std::fs::Metadata| file.is_file() && file.len() > 0;
-        self.start.is_some() || std::fs::metadata(path).is_ok_and(is_whole)
+        let is_there = || self.ground.own_file(path).is_some_and(|text| !text.is_empty());
+        self.start.is_some() || is_there()
     }
 }
 
@@ -393,9 +400,9 @@ fn asks_by_itself(session: Outcome) -> bool {
     matches!(session, Outcome::Success | Outcome::Failure)
 }
 
-/// Returns the outcome of a session: how it ended, the exit code where that is one of ours, and
-/// the agent's own word where that is worse.
-fn judge(report: &SessionReport, action: &str) -> (Outcome, Option<String>) {
+/// Returns the outcome of a session: how it ended, the exit code where that is `ours`, and the agent's
+/// own word where that is worse.
+fn judge(report: &SessionReport, action: &str, ours: bool) -> (Outcome, Option<String>) {
     match report.outcome {
         Outcome::Success => match read_status(&report.final_text, action) {
             StageWord::Complete => (Outcome::Success, None),
@@ -406,7 +413,7 @@ fn judge(report: &SessionReport, action: &str) -> (Outcome, Option<String>) {
             }
         },
         Outcome::Failure => {
-            let code = report.exit.and_then(|code| u8::try_from(code).ok());
+            let code = report.exit.filter(|_| ours).and_then(|code| u8::try_from(code).ok());
             let outcome = code.and_then(Outcome::from_exit_code);
             let outcome = outcome.filter(|outcome| *outcome != Outcome::Success);
             (outcome.unwrap_or(Outcome::Failure), report.reason.clone())
@@ -433,6 +440,20 @@ mod tests {
 
     fn report(outcome: Outcome, exit: Option<i32>, last: &str) -> SessionReport {
         SessionReport { exit, final_text: last.to_owned(), ..SessionReport::ended(outcome, None) }
+    }
+
+    /// The judgement of an agent whose exit codes are ours.
+    fn judge(report: &SessionReport, action: &str) -> (Outcome, Option<String>) {
+        super::judge(report, action, true)
+    }
+
+    #[test]
+    fn a_foreign_exit_code_means_that_the_session_failed_and_no_more() {
+        for outcome in Outcome::ALL.into_iter().filter(|one| *one != Outcome::Success) {
+            let code = i32::from(outcome.exit_code());
+            let foreign = report(Outcome::Failure, Some(code), "");
+            assert_eq!(super::judge(&foreign, "PLAN", false).0, Outcome::Failure, "{code}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::branch::FlowBranch;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;
+pub(crate) use crate::base::totals::spent;
 use crate::session::broker::Broker;
 use crate::session::nesting::Nesting;
 use crate::{Result, Surroundings, Update, Workspace};
@@ -223,35 +224,30 @@ impl ActiveFlow<'_> {
 }
 
 impl ActiveFlow<'_> {
+    /// What is left of the cap of a part whose runs are `called` so, of which all its attempts and rounds
+    /// take; nothing where it has none.
+    pub(crate) fn left_of_cap(
+        &self,
+        place: &LayerPlace,
+        called: &str,
+        cap: Option<Usd>,
+    ) -> Result<Option<Usd>> {
+        let Some(cap) = cap else { return Ok(None) };
+        let own = self.journal.children(place.parent.unwrap_or(place.run))?;
+        let own = own.iter().filter(|run| run.name == called && run.kind != RunKind::Session);
+        let gone: Usd = own.map(|run| spent(self.journal, run)).sum::<Result<Usd>>()?;
+        let left = (cap + self.raised).as_nanos().saturating_sub(gone.as_nanos());
+        Ok(Some(Usd::from_nanos(left.max(0))))
+    }
+
+    /// Sets budget aside as [`Self::reserve`] does; none where nothing is wanted or left.
+    pub(crate) fn set_aside(&self, parent: BudgetId, wanted: Option<Usd>) -> Option<BudgetId> {
+        let is_spent = wanted.is_some_and(|wanted| wanted <= Usd::ZERO);
+        if is_spent { None } else { self.reserve(parent, wanted).ok() }
+    }
+
     /// What a run below it has cost so far; nothing while there is none.
     pub(crate) fn cost_of(&self, run: RunId) -> Result<Usd> {
         self.journal.run(run)?.map_or(Ok(Usd::ZERO), |run| spent(self.journal, &run))
-    }
-}
-
-/// What a tree of runs has cost so far, whatever its layers have summed up yet.
-pub(crate) fn spent(journal: &dyn Journal, run: &Run) -> Result<Usd> {
-    match run.kind {
-        RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign | RunKind::Sentinel => {
-            let below = journal.children(run.id)?;
-            below.iter().map(|child| spent(journal, child)).sum()
-        }
-        RunKind::Orchestrate => {
-            let own: Usd = journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum();
-            let merges = journal.children(run.id)?;
-            let merges = merges.iter().filter(|child| child.kind == RunKind::Merge);
-            Ok(own + merges.map(|merge| spent(journal, merge)).sum::<Result<Usd>>()?)
-        }
-        RunKind::Merge => Ok(journal.ledger(run.id)?.iter().map(|entry| entry.cost.usd).sum()),
-        RunKind::Spawn => {
-            let below = journal.children(run.id)?;
-            below.iter().map(|session| spent(journal, session)).sum()
-        }
-        RunKind::Session => {
-            let started = journal.children(run.id)?;
-            let started = started.iter().map(|run| spent(journal, run)).sum::<Result<Usd>>()?;
-            Ok(run.cost.cost_usd + started)
-        }
-        _ => Ok(run.cost.cost_usd),
     }
 }

@@ -44,6 +44,9 @@ struct FlowMerge<'a> {
     words: &'a str,
     line: &'a WorkLine,
     onto: &'a CommitId,
+    /// The commit of a person's that the checks are taken from, where agents made what it is
+    /// brought onto.
+    trusted: Option<&'a CommitId>,
     /// The plan of the work: where a verifier stands behind it, one is asked again if both sides touch.
     judged: Option<&'a OrchestratorPlan>,
 }
@@ -131,6 +134,7 @@ impl ActiveFlow<'_> {
                     words: &words,
                     line: &line,
                     onto: &branch.tip(),
+                    trusted: Some(&branch.base),
                     judged: Some(plan),
                 };
                 let landing = match self.brought_onto(branch, &ticket, &merge, progress)? {
@@ -192,7 +196,8 @@ impl ActiveFlow<'_> {
             .as_ref()
             .ok_or_else(|| Error::new(Fault::Bug, "verified work is without a branch"))?;
         let judged = OrchestratorPlan::of_one(stage);
-        let merge = FlowMerge { place, owner, words, line, onto, judged: Some(&judged) };
+        let (trusted, judged) = (Some(&branch.base), Some(&judged));
+        let merge = FlowMerge { place, owner, words, line, onto, trusted, judged };
         self.brought_onto(branch, ticket, &merge, progress)
     }
 
@@ -266,6 +271,7 @@ impl ActiveFlow<'_> {
             changed: &changed,
             judged: CommitJudge::Unjudged { role: "flow" },
         });
+        let message = self.around.secrets().strike(&message).into_owned();
         let when = ticket.time().map_err(bug)?;
         Ok(repository.commit_tree(&tree, &line.base, &message, when)?)
     }
@@ -286,6 +292,7 @@ impl ActiveFlow<'_> {
             backend: judged.and_then(|task| task.backend.clone()),
             scenario: scenario.map(|path| self.workspace.root().join(path)),
             model: judged.and_then(|task| task.model.clone()),
+            trusted: merge.trusted.cloned(),
             ..Orchestrate::default()
         };
         let (workspace, repository) = (self.workspace, &branch.repository);
@@ -323,8 +330,9 @@ impl ActiveFlow<'_> {
         };
         let mut bring = |onto: &CommitId| {
             let words = &place.name;
-            let merge =
-                FlowMerge { place, owner: self.root, words, line: &line, onto, judged: None };
+            // What it is brought onto there is the person's own.
+            let (owner, trusted, judged, line) = (self.root, None, None, &line);
+            let merge = FlowMerge { place, owner, words, line, onto, trusted, judged };
             let end = self.brought_onto(branch, &ticket, &merge, progress)?;
             Ok(brought(end))
         };

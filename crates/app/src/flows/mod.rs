@@ -67,6 +67,7 @@ use crate::base::outbox::{self, Events};
 use crate::base::run_lock::{HeldRun, claim, read_settings, reopen, unclaimed};
 use crate::base::secrets::without_keys;
 use crate::base::starts::StartBounds;
+use crate::base::totals;
 use crate::report;
 use crate::session::broker::Broker;
 use crate::session::confinement::OwnHold;
@@ -269,7 +270,12 @@ fn start(
     for note in notes {
         progress.update(&Update::NotHeld { note });
     }
-    work(around, &workspace, &config, &journal, id, ancestry.nesting, &settings, progress)
+    let nesting = ancestry.nesting;
+    let worked = work(around, &workspace, &config, &journal, id, nesting, &settings, progress);
+    match (worked, bounds) {
+        (Err(error), Some(_)) => Err(totals::given_up(&journal, id, around.clock.now(), error)?),
+        (worked, _) => worked,
+    }
 }
 
 /// Goes on with a flow from its first step without a result.
@@ -294,6 +300,7 @@ pub fn resume_campaign(
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
     let workspace = Workspace::find(around)?;
+    refuse_inside(around, &workspace, None)?;
     let config = workspace.config(around, &[])?;
     let run = find_campaign(&workspace, &config, typed)?;
     if !run.is_open() {
@@ -311,6 +318,8 @@ pub fn resolve(
     progress: &mut dyn Progress,
 ) -> Result<FlowReport> {
     let workspace = Workspace::find(around)?;
+    // An answer is a person's: no session gives it in a person's place.
+    refuse_inside(around, &workspace, None)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let part = report::find_run(&journal, typed)?;

@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use spore_compose::{
-    ChildEnd, CoordinatorPlan, LedParts, LedRest, OrchestratorPlan, Parked, PhaseNext, PhaseReport,
-    PhaseStep, Phases, PhasesEnding, attempt_dir, execution_report, lead_key, lead_prompt,
-    phase_dir, refinement,
+    ChildEnd, CoordinatorPlan, LedParts, LedRest, OrchestratorPlan, Parked, PhaseNext, PhasePlan,
+    PhaseReport, PhaseStep, Phases, PhasesEnding, attempt_dir, execution_report, lead_key,
+    lead_prompt, phase_dir, refinement,
 };
 use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunKind, RunState, StepKey, Ticket,
@@ -98,7 +98,7 @@ impl Coordinator<'_> {
     ) -> Result<()> {
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {
-            let mut running = 0;
+            let mut running = Vec::new();
             let mut failed = None;
             loop {
                 if failed.is_none()
@@ -106,7 +106,7 @@ impl Coordinator<'_> {
                 {
                     failed = Some(error);
                 }
-                if running == 0 {
+                if running.is_empty() {
                     break;
                 }
                 if let Err(error) = self.listen(machine, walk, &receiver, &mut running, progress) {
@@ -124,7 +124,7 @@ impl Coordinator<'_> {
         walk: &SessionWalk<'_>,
         scope: &'scope Scope<'scope, 'env>,
         sender: &Sender<Said>,
-        running: &mut usize,
+        running: &mut Vec<usize>,
     ) -> Result<()> {
         loop {
             let due = machine.due();
@@ -166,10 +166,12 @@ impl Coordinator<'_> {
                                 let _ = machine.apply(phase, &end);
                                 let steps = ground.steps(&self.place);
                                 steps.finish(&key, &ticket, &steps.entry(&end)?)?;
+                                self.project(machine)?;
+                                walk.settled(machine)?;
                                 continue;
                             }
                         };
-                        let place = self.child(phase, attempt, &ticket)?;
+                        let place = self.child(phase, attempt, &ticket, running)?;
                         let Some(place) = place else {
                             let _ = machine.apply(phase, &self.broke(&ticket)?);
                             continue;
@@ -179,7 +181,7 @@ impl Coordinator<'_> {
                             None => None,
                         };
                         let sender = sender.clone();
-                        *running += 1;
+                        running.push(phase);
                         walk.under_way()?;
                         scope.spawn(move || {
                             let end = self.run_phase(phase, place, orchestrator, start, &sender);
@@ -197,13 +199,19 @@ impl Coordinator<'_> {
         Ok(ticket.attempt > 1 && self.ground.has_lost_ground(&self.place, key, child)?)
     }
 
-    fn child(&self, phase: usize, attempt: u32, ticket: &Ticket) -> Result<Option<LayerPlace>> {
+    fn child(
+        &self,
+        phase: usize,
+        attempt: u32,
+        ticket: &Ticket,
+        running: &[usize],
+    ) -> Result<Option<LayerPlace>> {
         let name = &self.plan.phases[phase].name;
         let dir = attempt_dir(phase, name, usize::try_from(attempt).unwrap_or(usize::MAX));
         let run = ticket.planned("child").map_err(bug)?;
         // One that is over and only not on record here costs nothing more.
         let over = self.ground.journal.run(run)?.is_some_and(|run| run.state == RunState::Ended);
-        let budget = if over { Some(self.place.budget) } else { self.share(phase)? };
+        let budget = if over { Some(self.place.budget) } else { self.share(phase, running)? };
         let Some(budget) = budget else { return Ok(None) };
         Ok(Some(LayerPlace {
             run,
@@ -217,9 +225,9 @@ impl Coordinator<'_> {
     }
 
     /// Sets aside what a phase may cost: its own cap, else an equal share of what is left for
-    /// all that may still run. So phases that run at once can never promise away the same
-    /// dollar twice.
-    fn share(&self, phase: usize) -> Result<Option<BudgetId>> {
+    /// all that may still run; those that are `running` have theirs. So phases that run at once can
+    /// never promise away the same dollar twice.
+    fn share(&self, phase: usize, running: &[usize]) -> Result<Option<BudgetId>> {
         let ground = self.ground;
         let children = ground.journal.children(self.place.run)?;
         let wanted = match self.plan.phases[phase].budget {
@@ -238,10 +246,11 @@ impl Coordinator<'_> {
                     let mut own = children.iter().filter(|run| run.name == name);
                     own.any(|run| run.outcome == Some(Outcome::Success))
                 };
-                let open = self.plan.phases.iter();
-                let own = &self.plan.phases[phase].name;
-                let open = open.filter(|one| one.budget.is_none());
-                let open = open.filter(|one| one.name == *own || !over(&one.name)).count();
+                let is_open = |&(at, one): &(usize, &PhasePlan)| {
+                    let waits = !running.contains(&at) && !over(&one.name);
+                    one.budget.is_none() && (at == phase || waits)
+                };
+                let open = self.plan.phases.iter().enumerate().filter(is_open).count();
                 let left = ground.budget().left(self.place.budget).usd;
                 let share = i64::try_from(open.max(1)).unwrap_or(1);
                 left.map(|left| Usd::from_nanos(left.as_nanos() / share))
@@ -308,13 +317,13 @@ impl Coordinator<'_> {
         machine: &mut Phases,
         walk: &SessionWalk<'_>,
         receiver: &Receiver<Said>,
-        running: &mut usize,
+        running: &mut Vec<usize>,
         progress: &mut dyn Progress,
     ) -> Result<()> {
         match receiver.recv() {
             Ok(Said::Update(update)) => progress.update(&update),
             Ok(Said::Over { phase, key, ticket, end }) => {
-                *running -= 1;
+                running.retain(|one| *one != phase);
                 let end = end?;
                 let before = machine.settled().count();
                 if machine.apply(phase, &end) {
@@ -325,13 +334,13 @@ impl Coordinator<'_> {
                         true => walk.settled(machine)?,
                         false => walk.refined()?,
                     }
-                    if *running > 0 {
+                    if !running.is_empty() {
                         walk.under_way()?;
                     }
                 }
             }
             Err(_) => {
-                *running = 0;
+                running.clear();
                 return Err(Error::new(spore_model::Fault::Bug, "a phase went away silently"));
             }
         }
@@ -394,7 +403,7 @@ impl Coordinator<'_> {
         let chosen = LedParts::phases(&self.plan);
         let mut led = LedPhases { own: self, chosen, ran: Vec::new() };
         led.recall()?;
-        let part = |phase: &spore_compose::PhasePlan| {
+        let part = |phase: &PhasePlan| {
             let waits = match phase.depends_on.is_empty() {
                 true => String::new(),
                 false => format!("waits for {}", phase.depends_on.join(", ")),
@@ -535,7 +544,7 @@ impl Led for LedPhases<'_, '_> {
                     Some(_) => Some(ticket.planned("base").map_err(bug)?),
                     None => None,
                 };
-                match own.child(phase, attempt, &ticket)? {
+                match own.child(phase, attempt, &ticket, &[])? {
                     Some(place) => own.run_alone(phase, place, plan, start, progress)?,
                     None => own.broke(&ticket)?,
                 }

@@ -5,8 +5,11 @@ use spore_model::{CommitId, Outcome, Run, RunState, StepKey, Usd};
 use spore_pipeline::Done;
 use spore_runs::Apply;
 
+use super::checks;
 use super::flow::{ActiveFlow, LayerPlace};
 use crate::base::step::recorded;
+use crate::base::title::title;
+use crate::checks::{review, words};
 use crate::run::request::Orchestrate;
 use crate::run::start::{Under, within};
 use crate::{Progress, Result};
@@ -33,8 +36,12 @@ pub(crate) fn run(
     {
         return told(ground, place, &run);
     }
+    if let Some(reason) = tampered(ground, start)? {
+        return Ok(ChildEnd::new(place.run, Outcome::Failure, Some(reason)));
+    }
     let before = ground.cost_of(place.run)?;
-    let Ok(node) = ground.reserve(place.budget, budget) else {
+    let wanted = ground.left_of_cap(place, &title(&plan.task), budget)?;
+    let Some(node) = ground.set_aside(place.budget, wanted) else {
         let reason = Some("the budget is spent".to_owned());
         let end = ChildEnd::new(place.run, Outcome::NeedsHuman, reason);
         return Ok(ChildEnd { park: Some(spore_model::Park::Budget), budget_left: false, ..end });
@@ -51,9 +58,15 @@ pub(crate) fn run(
         budget: Some(left + before),
         timeout: plan.timeout,
         base: start.map(ToString::to_string),
+        // What those before it left is not verified, so it does not say how work is checked.
+        trusted: ground.branch.as_ref().map(|branch| branch.base.clone()),
         subject: start.map(|_| "flow: ".to_owned()),
         // The flow brings it onto its branch.
-        apply: start.map(|_| Apply::None),
+        apply: match start {
+            Some(_) => Some(Apply::None),
+            // What a session asks for never comes into the person's own branch.
+            None => (ground.payer != ground.root).then_some(Apply::Branch),
+        },
         ..Orchestrate::default()
     };
     let under = Under {
@@ -74,6 +87,20 @@ pub(crate) fn run(
         (Err(error), _) => Err(error),
         (Ok(report), None) => told(ground, place, &report.run),
     }
+}
+
+/// Why no verified run begins from what those before it left: that decides how it is checked.
+fn tampered(ground: &ActiveFlow<'_>, start: Option<&CommitId>) -> Result<Option<String>> {
+    let (Some(branch), Some(start)) = (&ground.branch, start) else { return Ok(None) };
+    if *start == branch.base {
+        return Ok(None);
+    }
+    let (around, workspace, config) = (ground.around, ground.workspace, ground.config);
+    let settings = checks::settings(around, workspace, config, Some(&branch.base))?;
+    let repository = &branch.repository;
+    let tree = repository.tree_of(start)?;
+    let found = review::tampered(repository, settings.review(), start, &tree)?;
+    Ok((!found.is_empty()).then(|| words::tampered(&found)))
 }
 
 /// The task, and why an earlier attempt at it was not accepted.

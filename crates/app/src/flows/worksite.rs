@@ -7,7 +7,7 @@
 use sha2::{Digest, Sha256};
 use spore_compose::{ArtifactMark, ChildEnd, ExecPlan, WorkLine};
 use spore_git::{ChangeCaps, Checkout, FileChange};
-use spore_model::{CommitId, Outcome, RefusedCalls, SourceKind, StepKey, Ticket, TreeId};
+use spore_model::{CommitId, Outcome, RefusedCalls, RunKind, SourceKind, StepKey, Ticket, TreeId};
 use spore_store::StepEntry;
 
 use super::branch::FlowBranch;
@@ -55,11 +55,10 @@ impl Worksite<'_> {
 
     /// Takes an exec that was cut short back to its start, and keeps what it left.
     pub(crate) fn begin_anew(&self, ticket: &Ticket) -> Result<()> {
-        let checkout = self.checkout()?;
         if let Work::Tree(tree) = self.stored()? {
             self.keep_left(&tree, ticket.attempt - 1)?;
         }
-        Ok(checkout.reset(self.start)?)
+        self.checkouts().begin_coder_anew()
     }
 
     /// Turns what the session did into a commit, once, and gives its checkout up.
@@ -88,18 +87,19 @@ impl Worksite<'_> {
             Work::Unfit(_) if said.end.outcome != Outcome::Success => return Ok(said.end.clone()),
             Work::Unfit(why) => return Ok(failed(why)),
         };
+        let attempt = self.last_attempt()?;
         if said.end.outcome != Outcome::Success {
-            self.keep_left(&tree, 1)?;
+            self.keep_left(&tree, attempt)?;
             return Ok(said.end.clone());
         }
         let repository = &self.branch.repository;
         let is_changed = tree != repository.tree_of(self.start)?;
         if is_changed && self.plan.reads_only {
-            self.keep_left(&tree, 1)?;
+            self.keep_left(&tree, attempt)?;
             return Ok(failed("it changed files, and was to change none".to_owned()));
         }
         if let Some(file) = self.strays(&tree)? {
-            self.keep_left(&tree, 1)?;
+            self.keep_left(&tree, attempt)?;
             let dir = self.plan.writes_below.as_deref().unwrap_or_default();
             return Ok(failed(format!("it changed {file}, and was to change {dir} alone")));
         }
@@ -109,8 +109,16 @@ impl Worksite<'_> {
         };
         let mark = self.mark_of_artifact(&commit)?;
         if let (Some(path), None) = (&self.plan.artifact, &mark) {
-            self.keep_left(&tree, 1)?;
+            self.keep_left(&tree, attempt)?;
             return Ok(failed(lacks(self.plan, path, said.refused)));
+        }
+        // What was there before says nothing of this exec.
+        if let (Some(path), Some(mark)) = (&self.plan.artifact, &mark)
+            && self.mark_of_artifact(self.start)?.is_some_and(|was| was.hash == mark.hash)
+            && !self.checkouts().is_written_by_coder(path)
+        {
+            self.keep_left(&tree, attempt)?;
+            return Ok(failed(format!("it left {path} as it was before")));
         }
         let artifact = self.plan.artifact.clone();
         let end = ChildEnd { artifact, artifact_mark: mark, ..said.end.clone() };
@@ -169,6 +177,13 @@ impl Worksite<'_> {
         })
     }
 
+    /// The newest attempt of its session: what an earlier one left has a ref of its own.
+    fn last_attempt(&self) -> Result<u32> {
+        let sessions = self.ground.journal.children(self.place.run)?;
+        let sessions = sessions.iter().filter(|run| run.kind == RunKind::Session);
+        Ok(sessions.map(|run| run.attempt).max().unwrap_or(1))
+    }
+
     /// Keeps files that nothing starts from, for people to look at.
     fn keep_left(&self, tree: &TreeId, attempt: u32) -> Result<()> {
         let repository = &self.branch.repository;
@@ -221,6 +236,7 @@ impl Worksite<'_> {
             run: self.place.run,
             settings: CheckoutSettings {
                 base: self.start,
+                trusted: &self.branch.base,
                 exclude: &config.commit.exclude,
                 allow: &config.commit.allow,
                 caps: ChangeCaps {

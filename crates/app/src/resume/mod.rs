@@ -13,6 +13,7 @@ use spore_store::{Journal, RunQuery};
 use crate::base::run_lock::unclaimed;
 use crate::report::{self, is_over, root_of};
 use crate::run::settings::settings_of;
+use crate::session::parent::refuse_inside;
 use crate::{Error, Progress, Result, Surroundings, Workspace};
 
 /// Which run to go on with.
@@ -31,6 +32,7 @@ pub fn resume(
     progress: &mut dyn Progress,
 ) -> Result<RunReport> {
     let workspace = Workspace::find_with_runs(around)?;
+    refuse_inside(around, &workspace, None)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = match &asked.run {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use spore_model::{RunId, Usd};
+use spore_model::{CommitId, RunId, Usd};
 
 use spore_runs::Apply;
 
@@ -46,4 +46,8 @@ pub struct Orchestrate {
     pub gates: Vec<String>,
     /// The run whose task is tried again.
     pub retry_of: Option<RunId>,
+    /// The commit of a person's that the checks are taken from, where agents made the base and no
+    /// verifier stands behind it. Only the layer above can say so, and no session can.
+    #[serde(skip)]
+    pub trusted: Option<CommitId>,
 }

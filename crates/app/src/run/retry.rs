@@ -120,6 +120,7 @@ pub fn retry(
         subject: None,
         gates: old.asked_gates(),
         retry_of: Some(run.id),
+        trusted: None,
     };
     orchestrate(around, &again, progress)
 }

@@ -31,6 +31,10 @@ pub(crate) const NO_CONTEXT: &str = "no-context";
 pub(crate) struct RunSettings {
     pub(crate) task: String,
     pub(crate) base: CommitId,
+    /// The commit of a person's that the base was made from, where agents made the base and no
+    /// verifier stands behind it: the checks are its own, and so is what sets checkouts up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trusted: Option<CommitId>,
     /// Of the roles that have none of their own.
     pub(crate) backend: String,
     /// The models as they were typed, for another run of the task.
@@ -153,7 +157,10 @@ impl RunSettings {
                 roles::require(workspace.root(), config, role)?;
                 Vec::new()
             }
-            None => gates(workspace, repository, &base, config, &asked.gates)?,
+            None => {
+                let of = asked.trusted.as_ref().unwrap_or(&base);
+                gates(workspace, repository, of, config, &asked.gates)?
+            }
         };
         let backend = asked.backend.clone().unwrap_or_else(|| config.orchestrate.backend.clone());
         let apply = match asked.apply {
@@ -178,6 +185,7 @@ impl RunSettings {
             task: asked.task.clone(),
             gates,
             base,
+            trusted: asked.trusted.clone(),
             terms: agents.keys().map(terms).collect(),
             agents,
             backend,
@@ -283,10 +291,16 @@ impl RunSettings {
         }
     }
 
+    /// The commit of a person's that decides what runs and how, which is the base of most runs.
+    pub(crate) fn trusted(&self) -> &CommitId {
+        self.trusted.as_ref().unwrap_or(&self.base)
+    }
+
     /// Returns how checkouts of the run are made.
     pub(crate) fn checkout(&self) -> CheckoutSettings<'_> {
         CheckoutSettings {
             base: &self.base,
+            trusted: self.trusted(),
             exclude: &self.exclude,
             allow: &self.allow,
             caps: ChangeCaps {

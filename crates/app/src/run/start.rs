@@ -12,6 +12,7 @@ use crate::base::outbox::Events;
 use crate::base::run_lock::claim;
 use crate::base::secrets::without_keys;
 use crate::base::starts::StartBounds;
+use crate::base::totals;
 use crate::report;
 use crate::run::context::{ClaimedRun, RunProject};
 use crate::run::request::Orchestrate;
@@ -126,7 +127,14 @@ fn begin_tree(
         nesting: ancestry.nesting,
         ancestry: Some(ancestry),
     };
-    start(around, &workspace, &config, asked, place, progress)
+    let ran = start(around, &workspace, &config, asked, place, progress);
+    match (ran, bounds) {
+        (Err(error), Some(_)) if workspace.database().exists() => {
+            let journal = workspace.journal(&config)?;
+            Err(totals::given_up(&journal, id, around.clock.now(), error)?)
+        }
+        (ran, _) => ran,
+    }
 }
 
 /// Runs a task as a part of another run: starts it, goes on with it, or tells how it ended.

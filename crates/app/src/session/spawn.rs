@@ -168,7 +168,11 @@ pub(crate) fn spawn_within(
     settings.home_of = settings.conversation.as_deref().and_then(|had| run_of(&journal, had));
     let above = bounds.map(|bounds| bounds.session);
     site.create(&settings, &asked.prompt, &trace, above.or(started_by))?;
-    site.work(&mut settings, agent, hold, &asked.prompt, trace, progress)
+    let worked = site.work(&mut settings, agent, hold, &asked.prompt, trace, progress);
+    match (worked, bounds) {
+        (Err(error), Some(_)) => Err(totals::given_up(&journal, id, around.clock.now(), error)?),
+        (worked, _) => worked,
+    }
 }
 
 /// Goes on with a session that was killed: it is run again, with `more` to spend.

@@ -180,6 +180,11 @@ impl Verification {
             };
             text.push_str(&format!("| {} | {result} | {} |\n", check.name, check.errors));
         }
+        for check in self.checks.iter().filter(|check| !check.passed) {
+            if let Some(note) = &check.note {
+                text.push_str(&format!("\n{}: {note}\n", check.name));
+            }
+        }
         if let Some(compared) = &self.compared {
             let list = |names: &[String]| match names {
                 [] => "none".to_owned(),

@@ -96,6 +96,7 @@ fn settings(prices: PriceList) -> ApiSettings {
     ApiSettings {
         protocol: Protocol::Messages,
         call_form: CallForm::Auto,
+        repeats: 4,
         mends: 0,
         small_window: 0,
         local: None,

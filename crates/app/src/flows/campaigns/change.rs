@@ -17,6 +17,7 @@ use crate::base::run_lock::{HeldRun, read_settings};
 use crate::base::step::Steps;
 use crate::flows::requests::{FlowSettings, Planned, Ready, plan};
 use crate::report;
+use crate::session::parent::refuse_inside;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What is to be changed.
@@ -50,6 +51,7 @@ pub struct ChangedPhases {
 /// Changes the phases of a campaign that no process works on.
 pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<ChangedPhases> {
     let workspace = Workspace::find(around)?;
+    refuse_inside(around, &workspace, None)?;
     let config = workspace.config(around, &[])?;
     let run = super::status::find_campaign(&workspace, &config, asked.run.as_deref())?;
     if !run.is_open() {

@@ -1,7 +1,8 @@
 //! Performs a merge: a run of its own, below the one whose work it brings onto another commit.
 //!
 //! Its row has the id that was planned, so it is started once, gone on with after a crash, and only
-//! told when it is over. Its agents are the verifier's alone, its checks those of the tip.
+//! told when it is over. Its agents are the verifier's alone, its checks those of the tip, or of the commit of a
+//! person's that the tip was made from.
 
 use serde_json::json;
 use spore_model::{Fault, Run, RunId, RunKind, SourceKind};
@@ -87,7 +88,8 @@ fn settle(
             };
             repository.complete(asked.tip)?;
             refuse_submodules(repository, asked.tip, config)?;
-            let gates = gates(workspace, repository, asked.tip, config, &owner.asked_gates())?;
+            let of = owner.trusted.as_ref().unwrap_or(asked.tip);
+            let gates = gates(workspace, repository, of, config, &owner.asked_gates())?;
             owner.merging(asked.tip, gates, asked.entries)
         }
     };

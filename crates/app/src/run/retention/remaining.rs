@@ -60,6 +60,8 @@ pub(crate) fn remaining(
 fn of_part<'a>(config: &'a Config, base: &'a CommitId) -> CheckoutSettings<'a> {
     CheckoutSettings {
         base,
+        // Nothing is laid out by this.
+        trusted: base,
         exclude: &config.commit.exclude,
         allow: &config.commit.allow,
         caps: ChangeCaps {

@@ -132,8 +132,9 @@ fn nothing_left() -> Error {
     Error::new(Fault::Usage, message).hint("do the work in this session")
 }
 
-/// Returns what something cost that is over. Of what cannot tell, all that it had may be gone; what
-/// was refused before it began has cost nothing.
+/// Returns what something cost that is over. What began and stopped with an error tells what it cost by
+/// then. Of what cannot tell, all that it had may be gone; what was refused before it began has cost
+/// nothing.
 fn spent(ended: &Result<Value, Error>, had: Option<Usd>) -> Usd {
     match ended {
         Ok(answer) => {
@@ -141,10 +142,10 @@ fn spent(ended: &Result<Value, Error>, had: Option<Usd>) -> Usd {
             let told = told.and_then(|usd| serde_json::from_value::<Usd>(usd).ok());
             told.or(had).unwrap_or_default()
         }
-        Err(error) => match error.fault {
+        Err(error) => error.spent().unwrap_or_else(|| match error.fault {
             Fault::Usage | Fault::BadInput | Fault::Missing | Fault::Config => Usd::ZERO,
             Fault::Bug | Fault::Io => had.unwrap_or_default(),
-        },
+        }),
     }
 }
 
