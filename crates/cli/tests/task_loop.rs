@@ -245,6 +245,31 @@ fn blocks_have_settings_of_their_own() {
 }
 
 #[test]
+fn a_task_may_have_to_make_its_own_red_check_green_and_lands_only_with_it() {
+    let mends = |name: &str, gate: &str| {
+        format!("id: {name}\ngates: {gate}\nfix_red: true\nwrite {name}.\n---\n")
+    };
+    let tasks = [
+        // It lands on a tip that moved on, where its check is still red.
+        mends("mended", "test -e mended.txt"),
+        // What is on the branch by then makes its check red again.
+        mends("broken", "test -e broken.txt -a ! -e b.txt"),
+        mends("idle", "test -e idle.txt"),
+        "write b.\n".to_owned(),
+    ];
+    let late = |name: &str| {
+        let own = write(&format!("{name}.txt"), &format!("{name}\\n"));
+        coder(&format!("write {name}."), &format!("{{ sleep_ms = 1500 }}, {own}"))
+    };
+    let parts = [idles("idle"), writes(&["b"]), late("mended"), late("broken")];
+    let env = scene(&tasks.concat(), &parts);
+    let report = with_loop(&env, &["--json", "--parallel", "4", "--budget", "50"]).code(12).json();
+    assert_eq!(statuses(&report), ["verified", "escalated", "escalated", "verified"], "{report:#}");
+    assert!(report["tasks"][1]["returned"].as_u64() >= Some(1), "{report:#}");
+    assert_eq!(subjects(&env, &report), ["feat(loop): write b.", "feat(loop): write mended."]);
+}
+
+#[test]
 fn a_check_list_is_ticked_in_a_copy_and_in_the_file_only_where_asked() {
     let list = "# Plan\n- [x] write z.\n- [ ] write a.\n- [ ] write b.\n";
     let env = scene(list, &[writes(&["a"]), idles("b")]);

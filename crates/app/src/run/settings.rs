@@ -240,8 +240,6 @@ impl RunSettings {
             merges: merges.to_vec(),
             agents,
             max_bounces: 1,
-            allow_red: self.allow_red || self.fix_red,
-            fix_red: false,
             hold_out: self.hold_out && merges.len() == 1,
             summarize: false,
             apply: Apply::None,
@@ -257,10 +255,10 @@ impl RunSettings {
     pub(crate) fn is_held_like(&self, other: &Self) -> bool {
         let terms = |one: &Self| {
             let Self { require, probe, probe_hunks, hold_out, allow_test_changes, .. } = one;
-            (*require, *probe, *probe_hunks, *hold_out, *allow_test_changes)
+            let red = (one.allow_red, one.fix_red);
+            (*require, *probe, *probe_hunks, *hold_out, *allow_test_changes, red)
         };
         terms(self) == terms(other)
-            && (self.allow_red || self.fix_red) == (other.allow_red || other.fix_red)
     }
 
     /// The commands that the task asked for beside the project's own checks.

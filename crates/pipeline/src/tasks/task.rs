@@ -29,6 +29,9 @@ pub struct LoopTask {
     pub gates: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bounces: Option<u32>,
+    /// Checks that are red before it begins are what it has to make green.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fix_red: bool,
     /// The person ticked it off already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ticked: bool,
