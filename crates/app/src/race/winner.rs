@@ -244,7 +244,7 @@ impl Race<'_> {
             depth: self.depth + 1,
             nesting: self.settings.nesting,
         };
-        let entries = [MergeEntry { owner: winner, base, commit: commit.clone() }];
+        let entries = [MergeEntry::new(winner, base, commit.clone())];
         let budget = self.left()?;
         let asked = MergeAsked { place, tip, entries: &entries, budget, settings: None };
         let ends = integrate(self.around, &asked, progress)?;

@@ -135,6 +135,17 @@ pub(crate) struct MergeEntry {
     pub(crate) owner: RunId,
     pub(crate) base: CommitId,
     pub(crate) commit: CommitId,
+    /// A branch whose commits were each checked as they stand: it is joined as it is, by a commit with
+    /// two parents, and none of its commits is made anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) joins: bool,
+}
+
+impl MergeEntry {
+    /// One run's work, as a commit on `base`.
+    pub(crate) fn new(owner: RunId, base: CommitId, commit: CommitId) -> Self {
+        Self { owner, base, commit, joins: false }
+    }
 }
 
 impl RunSettings {

@@ -31,7 +31,8 @@ use crate::{Result, Surroundings, Workspace};
 pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
 pub(crate) use landing::{Landing, LandingEnd, MOST_MERGES, Refused, listed};
 pub(crate) use message::{
-    CommitJudge, CommitStory, RebasedStory, commit_message, rebased_message, revert_message,
+    CommitJudge, CommitStory, RebasedStory, commit_message, joining_message, rebased_message,
+    revert_message,
 };
 
 /// What came of verified work where it was to be applied.
