@@ -232,6 +232,18 @@ fn tasks_of_lists_count_in_the_figures_and_in_experiments() {
     let waiting = board["waiting"].as_array().unwrap();
     assert_eq!(waiting.iter().map(|one| &one["status"]).collect::<Vec<_>>(), ["escalated"; 2]);
     assert_eq!(board["recent"].as_array().unwrap().len(), 2, "{board:#}");
+    // What waits is explained and distilled by the id that it is listed with.
+    let id = waiting[0]["run"].as_str().unwrap();
+    for command in [&["runs", "explain"][..], &["distill"]] {
+        let told = env.spore(&[command, &[id, "--json"]].concat()).code(0).json();
+        assert_eq!(told["run"], id, "{command:?}: {told:#}");
+    }
+    // Bills are on the tasks: a list is found by what they were for.
+    let found = |words: &[&str]| {
+        let listed = env.spore(&[&["runs", "list", "--json"][..], words].concat()).code(0).json();
+        listed.as_array().unwrap().iter().filter(|run| run["kind"] == "loop").count()
+    };
+    assert_eq!((found(&["--role", "coder"]), found(&["--role", "tester"])), (2, 0));
 }
 
 #[test]

@@ -53,11 +53,7 @@ pub(crate) fn finish(
     if record.tip(ground.settings) != ground.settings.base
         && let Some((park, reason)) = apply_branch(ground, record, progress)?
     {
-        let outcome = match park {
-            Park::Quota => Outcome::QuotaParked,
-            Park::Interrupt => Outcome::Interrupted,
-            Park::Budget | Park::Human => Outcome::NeedsHuman,
-        };
+        let outcome = apply::outcome_of(park);
         return Ok(LoopEnding { outcome, park: Some(park), reason });
     }
     let (steps, key) = (ground.steps(), StepKey::finish());
