@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{CommitId, Cost, Outcome, Park, Run, RunId, RunKind, RunStatus, StepKey, Usd};
 use spore_pipeline::{
@@ -19,7 +20,7 @@ use crate::report;
 use crate::{Result, Workspace};
 
 /// What came of a loop.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct LoopReport {
     pub run: RunId,
     pub kind: RunKind,
@@ -61,7 +62,7 @@ pub struct LoopReport {
 }
 
 /// One task of a loop.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct TaskRow {
     pub id: String,
     pub description: String,
