@@ -88,8 +88,8 @@ fn a_loop_killed_at_its_own_effects_ends_like_one_that_was_not() {
     assert_eq!(tally.ended, "partial");
 }
 
-/// Two tasks that land one by one, and a branch of the person's that has moved on meanwhile: both
-/// are brought onto it together.
+/// Two tasks that land one by one, and a branch of the person's that has moved on meanwhile: the
+/// loop's is joined to it.
 fn moved_on() -> TestEnv {
     let env = listed(TASKS, &[writes(&["a", "b"])]);
     env.write("theirs.txt", "theirs\n");
@@ -104,7 +104,7 @@ fn a_loop_killed_while_it_is_merged_ends_like_one_that_was_not() {
         command: &words(&["--base", "HEAD~1", "--apply", "merge"]),
         random: 20,
     };
-    let points = ["after:commit:feat(loop): write a.#2", "after:ref:branch of the user#1"];
+    let points = ["after:commit:work of run RUN#1", "after:ref:branch of the user#1"];
     let tally = killed(&target, is_of_merge, &points, "a loop that is merged");
     assert_eq!(tally.ended, "finished");
 }

@@ -13,6 +13,7 @@ use spore_testkit::TestEnv;
 
 use crate::runs::history;
 use crate::scenes::{self, ORCHESTRATE, THREE_BOUNCES, WRITE_42};
+use crate::task_loop::{REPLAY, args, idles, scene, writes};
 
 fn schema<T: JsonSchema>(title: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
@@ -44,6 +45,9 @@ fn published() -> Vec<(&'static str, Value)> {
         ("runs-cancel", schema::<spore_app::Interrupted>("spore runs cancel --json")),
         ("runs-rollback", schema::<spore_app::RolledBack>("spore runs rollback --json")),
         ("runs-prune", schema::<spore_app::Pruned>("spore runs prune --json")),
+        ("runs-abandon", schema::<spore_app::Abandoned>("spore runs abandon --json")),
+        // Of `spore batch`, too.
+        ("loop", schema::<spore_app::LoopReport>("spore loop --json")),
         ("dashboard", schema::<spore_app::Dashboard>("spore dashboard --json")),
         ("health", schema::<spore_app::ProjectHealth>("spore health --json")),
         ("campaign-status", schema::<spore_app::CampaignStatus>("spore campaign status --json")),
@@ -265,4 +269,19 @@ fn documents_of_longer_runs_are_as_their_schemas_say() {
     let labels = ["compare-experiments", "no-context", "unlabelled"];
     let _ = check(&env, "runs-compare-experiments", &labels);
     let _ = check(&env, "runs-export", &["export", "-o", "run.html"]);
+}
+
+#[test]
+fn documents_about_lists_are_as_their_schemas_say() {
+    let env = scene("write a.\nwrite b.\n- c\n", &[writes(&["a"]), idles("b")]);
+    for words in
+        [args(&["--json", "--apply", "merge"]), args(&["--json", "--reset", "--budget", "0.5"])]
+    {
+        hold_to("loop", &env.spore(&words).json(), &words);
+    }
+    let batch = [&["batch", "../tasks.txt", "--json"][..], &REPLAY].concat();
+    hold_to("loop", &env.spore(&batch).json(), &batch);
+    let waiting = env.spore(&["runs", "list", "--json"]).code(0).json();
+    let waiting = waiting.as_array().unwrap().iter().find(|run| run["status"] == "parked:budget");
+    let _ = check(&env, "runs-abandon", &["abandon", waiting.unwrap()["id"].as_str().unwrap()]);
 }

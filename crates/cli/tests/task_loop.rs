@@ -232,6 +232,18 @@ fn tasks_of_lists_count_in_the_figures_and_in_experiments() {
     let waiting = board["waiting"].as_array().unwrap();
     assert_eq!(waiting.iter().map(|one| &one["status"]).collect::<Vec<_>>(), ["escalated"; 2]);
     assert_eq!(board["recent"].as_array().unwrap().len(), 2, "{board:#}");
+    // What waits is explained and distilled by the id that it is listed with.
+    let id = waiting[0]["run"].as_str().unwrap();
+    for command in [&["runs", "explain"][..], &["distill"]] {
+        let told = env.spore(&[command, &[id, "--json"]].concat()).code(0).json();
+        assert_eq!(told["run"], id, "{command:?}: {told:#}");
+    }
+    // Bills are on the tasks: a list is found by what they were for.
+    let found = |words: &[&str]| {
+        let listed = env.spore(&[&["runs", "list", "--json"][..], words].concat()).code(0).json();
+        listed.as_array().unwrap().iter().filter(|run| run["kind"] == "loop").count()
+    };
+    assert_eq!((found(&["--role", "coder"]), found(&["--role", "tester"])), (2, 0));
 }
 
 #[test]
@@ -242,6 +254,166 @@ fn blocks_have_settings_of_their_own() {
     let report = with_loop(&env, &["--json"]).code(12).json();
     assert_eq!(statuses(&report), ["verified", "verified", "escalated"]);
     assert_eq!(subjects(&env, &report), ["feat(loop): write a.", "feat(loop): write b."]);
+}
+
+#[test]
+fn a_task_may_have_to_make_its_own_red_check_green_and_lands_only_with_it() {
+    let mends = |name: &str, gate: &str| {
+        format!("id: {name}\ngates: {gate}\nfix_red: true\nwrite {name}.\n---\n")
+    };
+    let tasks = [
+        // It lands on a tip that moved on, where its check is still red.
+        mends("mended", "test -e mended.txt"),
+        // What is on the branch by then makes its check red again.
+        mends("broken", "test -e broken.txt -a ! -e b.txt"),
+        mends("idle", "test -e idle.txt"),
+        "write b.\n".to_owned(),
+    ];
+    let late = |name: &str| {
+        let own = write(&format!("{name}.txt"), &format!("{name}\\n"));
+        coder(&format!("write {name}."), &format!("{{ sleep_ms = 1500 }}, {own}"))
+    };
+    let parts = [idles("idle"), writes(&["b"]), late("mended"), late("broken")];
+    let env = scene(&tasks.concat(), &parts);
+    let report = with_loop(&env, &["--json", "--parallel", "4", "--budget", "50"]).code(12).json();
+    assert_eq!(statuses(&report), ["verified", "escalated", "escalated", "verified"], "{report:#}");
+    assert!(report["tasks"][1]["returned"].as_u64() >= Some(1), "{report:#}");
+    assert_eq!(subjects(&env, &report), ["feat(loop): write b.", "feat(loop): write mended."]);
+}
+
+/// A coder that takes its time.
+fn slowly(name: &str, sleep_ms: u32, steps: &str) -> String {
+    coder(&format!("write {name}."), &format!("{{ sleep_ms = {sleep_ms} }}, {steps}"))
+}
+
+fn merges_of(env: &TestEnv, report: &Value) -> usize {
+    let shown =
+        env.spore(&["runs", "show", report["run"].as_str().unwrap(), "--json"]).code(0).json();
+    shown["parts"].as_array().unwrap().iter().filter(|part| part["kind"] == "merge").count()
+}
+
+#[test]
+fn a_landing_that_had_to_wait_lands_on_what_others_brought_meanwhile() {
+    // Its check is red beside the first task's work alone, and green once the third's is there.
+    let tasks =
+        "id: a\ngates: test ! -e b.txt -o -e c.txt\nwrite a.\n---\nwrite b.\n---\nwrite c.\n";
+    let parts = [
+        slowly("a", 1200, &write("a.txt", "a\\n")),
+        slowly("c", 2800, &write("c.txt", "c\\n")),
+        writes(&["b"]),
+    ];
+    let env = scene(tasks, &parts);
+    let words = ["--json", "--parallel", "3", "--budget", "50"];
+    let report = with_loop(&env, &words).code(3).json();
+    assert_eq!(statuses(&report), ["parked:human", "verified", "verified"], "{report:#}");
+    let again = with_loop(&env, &words).code(0).json();
+    assert_eq!(again["run"], report["run"]);
+    let expected = ["feat(loop): write b.", "feat(loop): write c.", "feat(loop): write a."];
+    assert_eq!(subjects(&env, &again), expected);
+    check_branch(&env, &again);
+    assert_eq!(again["total_cost"], state(&env)["total_cost"]);
+}
+
+#[test]
+fn a_landing_on_a_tip_that_cannot_be_checked_is_tried_again() {
+    let tasks = "write b.\n---\nid: a\ngates: test ! -e b.txt\nwrite a.\n";
+    let parts = [slowly("a", 1200, &write("a.txt", "a\\n")), writes(&["b"])];
+    let env = scene(tasks, &parts);
+    let report = with_loop(&env, &["--json", "--parallel", "2"]).code(3).json();
+    assert_eq!(statuses(&report), ["verified", "parked:human"], "{report:#}");
+    let why = report["tasks"][1]["reason"].as_str().unwrap();
+    assert!(why.contains("fail"), "{why}");
+    assert_eq!(merges_of(&env, &report), 1);
+    let again = with_loop(&env, &["--json", "--parallel", "2"]).code(3).json();
+    assert_eq!(statuses(&again), ["verified", "parked:human"], "{again:#}");
+    assert_eq!(merges_of(&env, &again), 2);
+}
+
+#[test]
+fn a_whole_branch_is_joined_to_one_that_moved_on_and_taken_out_again() {
+    // Both tasks touch one file.
+    let parts = [
+        coder("write x.", &write("pair.txt", "x\\n")),
+        coder("write y.", &write("pair.txt", "x\\ny\\n")),
+    ];
+    let env = scene("write x.\nwrite y.\n", &parts);
+    env.write("theirs.txt", "theirs\n");
+    env.commit_all("theirs");
+    let tip = env.git(&["rev-parse", "HEAD"]);
+    let report =
+        with_loop(&env, &["--json", "--base", "HEAD~1", "--apply", "merge"]).code(0).json();
+    assert_eq!(report["applied"]["done"], true, "{report:#}");
+    assert_eq!(env.git(&["show", "main:pair.txt"]), "x\ny");
+    let branch = report["branch"].as_str().unwrap();
+    let parents = env.git(&["rev-parse", "main^1", "main^2"]);
+    assert_eq!(parents, format!("{tip}\n{}", env.git(&["rev-parse", branch])));
+    // Every commit says what was checked of it, and of nothing else.
+    let told =
+        env.git(&["log", "--format=%T %(trailers:key=Spore-Tree,valueonly,separator=)", "main"]);
+    for line in told.lines().filter(|line| line.contains(' ') && !line.ends_with(' ')) {
+        let (tree, said) = line.split_once(' ').unwrap();
+        assert_eq!(tree, said, "{told}");
+    }
+    let subject = env.git(&["log", "-1", "--format=%s", "main"]);
+    assert_eq!(subject, format!("Merge 2 verified tasks of {branch}"));
+    // As it says, it can be taken back.
+    let next = report["applied"]["next"].as_str().unwrap();
+    let words: Vec<&str> = next.split(' ').skip(1).chain(["--yes"]).collect();
+    let _ = env.spore(&words).code(0);
+    assert_eq!(env.git(&["rev-parse", "main"]), tip);
+    assert!(!env.repo().join("pair.txt").exists());
+    assert_ne!(env.git(&["rev-parse", branch]), "");
+}
+
+#[test]
+fn a_task_whose_agent_is_gone_for_a_moment_waits_and_the_others_go_on() {
+    let tasks = "write a.\n---\nid: b\nbackend: claude\nwrite b.\n---\nwrite c.\n";
+    let parts = [slowly("a", 1500, &write("a.txt", "a\\n")), writes(&["c"])];
+    let env = scene(tasks, &parts);
+    let program = env.dir().join("claude");
+    env.write_at(&program, "#!/bin/sh\nexit 1\n");
+    scenes::system(&env, "chmod", &["+x", program.to_str().unwrap()]);
+    let variables = [("SPORE_CLAUDE_PROGRAM", program.to_str().unwrap())];
+    let words = args(&["--json"]);
+    let child = env.start_in(&env.repo(), &words, &variables);
+    scenes::wait_for("the first task", || env.repo().join(".spore/spore.db").exists());
+    std::thread::sleep(Duration::from_millis(700));
+    std::fs::remove_file(&program).unwrap();
+    let report = env.finish(child).code(3).json();
+    assert_eq!(statuses(&report), ["verified", "parked:human", "verified"], "{report:#}");
+    assert!(report["tasks"][1]["reason"].as_str().unwrap().contains("claude"), "{report:#}");
+}
+
+#[test]
+fn lists_with_the_same_first_name_have_states_of_their_own() {
+    let env = scene("write a.\n", &[writes(&["a", "b"])]);
+    env.write_at(&env.dir().join("tasks.md"), "- [ ] write b.\n");
+    let _ = with_loop(&env, &["--json"]).code(0);
+    let first = std::fs::read(env.dir().join("tasks.loop-state.json")).unwrap();
+    let words = [&["loop", "--source", "../tasks.md", "--json"][..], &REPLAY].concat();
+    let report = env.spore(&words).code(0).json();
+    assert_eq!((statuses(&report), &report["total_cost"]), (vec!["verified"], &0.75.into()));
+    assert!(report["state_file"].as_str().unwrap().ends_with("tasks.md.loop-state.json"));
+    assert_eq!(std::fs::read(env.dir().join("tasks.loop-state.json")).unwrap(), first);
+}
+
+#[test]
+fn a_task_that_escalated_is_worked_on_again_once_it_is_written_anew() {
+    let list = |words: &str| {
+        format!("id: a\n{words}\n---\nid: c\nafter: a\nwrite c.\n---\nid: d\nwrite d.\n")
+    };
+    let env = scene(&list("write a."), &[idles("a"), writes(&["b", "c", "d"])]);
+    let paused = with_loop(&env, &["--json", "--pause-on-escalation"]).code(3).json();
+    assert_eq!(statuses(&paused), ["escalated", "blocked", "waiting"], "{paused:#}");
+    env.write_at(&env.dir().join("tasks.txt"), &list("write b."));
+    let report = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(report["run"], paused["run"], "the same loop goes on");
+    assert_eq!(statuses(&report), ["verified"; 3], "{report:#}");
+    // What was in vain is on the bill and in the file.
+    assert_eq!(
+        (&report["total_cost"], state(&env)["runs"].as_array().unwrap().len()),
+        (&2.75.into(), 4)
+    );
 }
 
 #[test]

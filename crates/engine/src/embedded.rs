@@ -246,6 +246,8 @@ impl Engine for EmbeddedEngine {
                 outcome: Some(Outcome::Interrupted),
                 park: Some(Some(Park::Interrupt)),
                 reason: Some("cancelled".to_owned()),
+                // Its worker may have brought it to its end since it was looked at.
+                if_open: true,
                 ..RunChange::default()
             };
             self.journal.update_run(run, &change, &[])?;

@@ -34,6 +34,26 @@ impl Repository {
         }
     }
 
+    /// Returns the newest commit that two have below them, `None` if there is none.
+    pub fn merge_base(
+        &self,
+        one: &CommitId,
+        other: &CommitId,
+    ) -> Result<Option<CommitId>, GitError> {
+        let action = "compare two commits";
+        let call = self.git(action).args(["merge-base", one.as_str(), other.as_str()]);
+        let answer = call.answer()?;
+        match answer.code {
+            0 => {
+                let told = String::from_utf8_lossy(&answer.stdout);
+                let first = told.lines().next().and_then(|line| CommitId::new(line).ok());
+                first.map(Some).ok_or_else(|| GitError::unreadable(action, &answer.stdout))
+            }
+            1 => Ok(None),
+            _ => Err(call.failure(&answer)),
+        }
+    }
+
     /// Returns whether a commit has more than one parent.
     pub fn is_merge(&self, commit: &CommitId) -> bool {
         self.resolve(&format!("{commit}^2")).is_ok()

@@ -136,6 +136,11 @@ impl StepKey {
         Self::of(format!("land/{id}/{attempt}"))
     }
 
+    /// The tip and the run that a later turn of that landing is planned with.
+    pub fn landing_turn(id: &str, attempt: u32, turn: u32) -> Self {
+        Self::of(format!("land/{id}/{attempt}/turn/{turn}"))
+    }
+
     /// A correction that `events collect` found, by the event that tells of it.
     pub fn correction(event: EventId) -> Self {
         Self::of(format!("correction/{event}"))

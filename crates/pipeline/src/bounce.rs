@@ -199,7 +199,7 @@ impl Bounce {
     }
 
     /// Returns the first step of the work: the tester's where one is wanted, else the coder's.
-    fn first(&self) -> Next {
+    pub(crate) fn first(&self) -> Next {
         match self.rules.hold_out {
             true => Next::Do(Step::Tester),
             false => self.first_coder(),

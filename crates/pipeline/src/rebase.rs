@@ -24,11 +24,10 @@ pub struct Rebase {
 
 impl Rebase {
     /// What held for the runs that the work is of holds here, except that there is one attempt,
-    /// no tester's session and no summary.
+    /// no tester's session and no summary. Work that mends what is red has to be green here, too:
+    /// nothing that fails at the tip counts as old.
     pub fn new(rules: BounceRules) -> Self {
-        let allow_red = rules.allow_red || rules.fix_red;
-        let rules =
-            BounceRules { max_bounces: 1, fix_red: false, allow_red, summarize: false, ..rules };
+        let rules = BounceRules { max_bounces: 1, summarize: false, ..rules };
         Self { judging: Bounce::new(rules), onto: None, overlaps: None }
     }
 
@@ -84,6 +83,10 @@ impl Machine for Rebase {
             (Step::Prepare, Done::Prepared { tree, .. }) => {
                 self.onto = Some(tree.clone());
                 self.judging.apply(step, done)
+            }
+            // Other work mended the same: for a task there would be nothing to do, and this is done.
+            (Step::Baseline, Done::Baseline(gates)) if gates.green => {
+                self.turned(step, self.judging.first())
             }
             _ => {
                 let next = self.judging.apply(step, done);

@@ -254,6 +254,8 @@ pub struct RunChange {
     pub tokens: Option<Usage>,
     pub cost: Option<RunCost>,
     pub settings: Option<Value>,
+    /// A run that is over by then is left as it is.
+    pub if_open: bool,
 }
 
 /// What is known of a step at the moment it begins, perhaps not for the first time.

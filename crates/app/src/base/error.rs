@@ -109,6 +109,11 @@ impl Error {
         self
     }
 
+    /// Returns the outcome that the refusal is, where it is one.
+    pub(crate) fn told_outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
     pub fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
     }

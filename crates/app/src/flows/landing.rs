@@ -220,7 +220,7 @@ impl ActiveFlow<'_> {
             return Ok(MergeEnd::Blocked { reason });
         };
         let commit = self.as_one_commit(branch, ticket, merge)?;
-        let entries = [MergeEntry { owner: merge.owner, base: line.base.clone(), commit }];
+        let entries = [MergeEntry::new(merge.owner, line.base.clone(), commit)];
         let settings = self.merge_settings(branch, merge)?;
         let before = self.cost_of(id)?;
         let usual = self.config.orchestrate.budget_usd;

@@ -12,6 +12,7 @@ use spore_model::{
 use spore_pipeline::LoopTask;
 use spore_store::Journal;
 
+use super::record::spent_by;
 use super::settings::LoopSettings;
 use crate::base::outbox::Events;
 use crate::base::step::Steps;
@@ -87,8 +88,7 @@ impl ActiveLoop<'_> {
 
     /// What all children have cost so far, those that are under way too.
     pub(crate) fn spent(&self) -> Result<Usd> {
-        let children = self.journal.children(self.root)?;
-        children.iter().map(|child| self.cost_of(child.id)).sum()
+        spent_by(self.journal, self.root)
     }
 
     pub(crate) fn cost_of(&self, run: RunId) -> Result<Usd> {

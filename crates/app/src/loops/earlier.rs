@@ -8,7 +8,7 @@ use spore_pipeline::LoopState;
 use spore_store::{Journal, RunQuery};
 
 use super::projection::state_beside;
-use super::record::LoopRecord;
+use super::record::{LoopRecord, spent_by};
 use super::settings::{LoopSettings, loop_settings};
 use crate::base::files::read_text;
 use crate::base::run_refs;
@@ -42,7 +42,7 @@ impl EarlierLoop {
                 return Ok(Self::Never);
             }
             let record = LoopRecord::read(journal, run.id, &settings.tasks)?;
-            let state = record.state(&settings);
+            let state = record.state(&settings, spent_by(journal, run.id)?);
             let state = LoopState { created_at: state.created_at.or(Some(run.started)), ..state };
             return Ok(Self::Over(Box::new(settings), state));
         }
@@ -52,7 +52,7 @@ impl EarlierLoop {
 
 /// Reads the projection that another repository, or another program, left beside a list.
 pub(crate) fn state_file(source: &Path) -> Result<Option<LoopState>> {
-    let path = state_beside(source);
+    let path = state_beside(source)?;
     let Some(text) = read_text(&path)? else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|source| {
         let message = format!("{} is no state of a loop", spore_plain::path(&path));

@@ -4,19 +4,20 @@ use serde_json::json;
 use spore_model::{
     Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunState, SourceKind, StepKey, Ticket,
 };
-use spore_pipeline::{Done, LoopEnding, TaskLanding};
+use spore_pipeline::{Done, LoopEnding, LoopTask, TaskLanding};
 use spore_store::RunChange;
 
 use super::active::ActiveLoop;
 use super::projection::cost_of_all;
 use super::record::{LoopRecord, TaskNews};
+use super::settings::LoopSettings;
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::base::totals;
 use crate::run::landing::apply::{self, ApplyEnd, Brought, Site};
-use crate::run::landing::merge::{MERGES, MergeAsked, MergeEnd, planned_merge};
+use crate::run::landing::merge::{MERGES, MergeAsked, brought, planned_merge};
 use crate::run::landing::merging::integrate;
-use crate::run::settings::MergeEntry;
+use crate::run::settings::{MergeEntry, RunSettings};
 use crate::{Error, Progress, Result, Update};
 
 /// Writes down that a loop waits, and for what.
@@ -52,11 +53,7 @@ pub(crate) fn finish(
     if record.tip(ground.settings) != ground.settings.base
         && let Some((park, reason)) = apply_branch(ground, record, progress)?
     {
-        let outcome = match park {
-            Park::Quota => Outcome::QuotaParked,
-            Park::Interrupt => Outcome::Interrupted,
-            Park::Budget | Park::Human => Outcome::NeedsHuman,
-        };
+        let outcome = apply::outcome_of(park);
         return Ok(LoopEnding { outcome, park: Some(park), reason });
     }
     let (steps, key) = (ground.steps(), StepKey::finish());
@@ -113,7 +110,10 @@ fn apply_branch(
     Ok(None)
 }
 
-/// Brings every task's commit onto what the person's branch has become, and checks it there.
+/// Joins the branch to what the person's has become, and has the two checked together. Its commits
+/// were each checked as they stand and stay as they are, those of earlier loops, too; what is new is
+/// one commit with both below it. Made anew on the other branch, one by one, each would have to be
+/// checked there as well, for as many times the price.
 fn bring_onto(
     ground: &ActiveLoop<'_>,
     record: &LoopRecord,
@@ -121,25 +121,19 @@ fn bring_onto(
     onto: &CommitId,
     progress: &mut dyn Progress,
 ) -> Result<Brought> {
-    let settings = ground.settings;
-    let mut below = settings.start.clone();
-    let mut entries = Vec::new();
-    for (task, news) in &record.news {
-        if let (TaskNews::Landed(TaskLanding::Landed { commit, .. }), Some(result)) =
-            (news, record.result(*task))
-        {
-            let base = std::mem::replace(&mut below, commit.clone());
-            entries.push(MergeEntry { owner: result.run, base, commit: commit.clone() });
-        }
-    }
-    if settings.base != settings.start || entries.is_empty() {
-        let why = "your branch moved on, and a part of this one is of an earlier loop";
-        return Ok(Brought::Not(why.to_owned()));
-    }
+    let (settings, repository) = (ground.settings, ground.repository);
     let now = ground.around.clock.now();
     let Some(id) = planned_merge(ground.journal, ticket, onto, now)? else {
         return Ok(Brought::Not("the branch moves on faster than it is checked".to_owned()));
     };
+    let commit = record.tip(settings);
+    let base = repository.merge_base(onto, &commit)?.unwrap_or_else(|| settings.base.clone());
+    let entries = [MergeEntry { owner: ground.root, base, commit, joins: true }];
+    let words = joined_words(settings, record);
+    let asked = settings.terms.asked(&LoopTask::default(), words, onto);
+    let mut held = RunSettings::settle(ground.workspace, repository, ground.config, &asked)?;
+    // Tests of its own each task had to pass where it was judged.
+    held.hold_out = false;
     // No task is at work any more: all that is left is for this.
     let funds = ground.fund_landing(ground.cost_of(id)?, 1);
     let asked = MergeAsked {
@@ -147,22 +141,23 @@ fn bring_onto(
         tip: onto,
         entries: &entries,
         budget: funds.most,
-        settings: None,
+        settings: Some(&held),
     };
     let ended = integrate(ground.around, &asked, progress);
     ground.settle_landing(id, &funds)?;
-    let mut last = None;
-    for (_, end) in ended? {
-        match end {
-            MergeEnd::Landed(work) => last = Some(work.commit),
-            MergeEnd::Waits { park, reason, .. } => return Ok(Brought::Waits { park, reason }),
-            MergeEnd::Apart { reason } | MergeEnd::Blocked { reason } => {
-                return Ok(Brought::Not(reason));
-            }
-            MergeEnd::Conflict { evidence, .. } | MergeEnd::Red { evidence } => {
-                return Ok(Brought::Not(evidence.reason));
-            }
-        }
-    }
-    last.map(Brought::Onto).ok_or_else(|| Error::new(Fault::Bug, "nothing came of a merge"))
+    let end = ended?.into_iter().next().map(|(_, end)| end);
+    end.map(brought).ok_or_else(|| Error::new(Fault::Bug, "nothing came of a merge"))
+}
+
+/// What a verifier and the history are told of the whole branch.
+fn joined_words(settings: &LoopSettings, record: &LoopRecord) -> String {
+    let landed = record.news.iter().filter_map(|(task, news)| match news {
+        TaskNews::Landed(TaskLanding::Landed { .. }) => Some(settings.tasks[*task].text.as_str()),
+        _ => None,
+    });
+    let earlier = settings.before.verified_tasks.iter().map(String::as_str);
+    let earlier = earlier.filter(|_| settings.base != settings.start);
+    let tasks: Vec<String> = earlier.chain(landed).map(|text| format!("- {text}")).collect();
+    let count = crate::counted(u32::try_from(tasks.len()).unwrap_or(u32::MAX), "verified task");
+    format!("Merge {count} of {}\n\n{}", settings.branch, tasks.join("\n"))
 }

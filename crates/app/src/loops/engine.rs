@@ -22,6 +22,7 @@ use super::landing::{LandingRest, LandingRun};
 use super::record::{LoopRecord, TaskNews};
 use super::tasks::{TaskRest, TaskRun, evidence_of};
 use crate::base::error::bug;
+use crate::base::run_refs;
 use crate::base::step::Intent;
 use crate::{Error, LoopUpdate, Progress, Result, Update};
 
@@ -59,6 +60,9 @@ impl<'a> LoopLead<'a> {
         });
         // Long enough ago for every place to be cool.
         record.replay(&mut machine, settings, Timestamp::from_millis(0));
+        if let Some(task) = half_landed(ground, &record, &machine)? {
+            machine.lands_first(task);
+        }
         let spent = settings.before.total_cost + ground.spent()?;
         Ok(Self { ground, machine, record, open: 0, spent, limited: false })
     }
@@ -143,7 +147,7 @@ impl<'a> LoopLead<'a> {
     {
         let ground = self.ground;
         let known = &ground.settings.tasks[task];
-        let key = StepKey::task(&known.id, attempt);
+        let key = StepKey::task(&known.key(known.edition), attempt);
         let intent = Intent::at(ground.around.clock.now())
             .plan("child", ground.around.ids.run())
             .with("base", self.record.tip(ground.settings).to_string());
@@ -163,6 +167,7 @@ impl<'a> LoopLead<'a> {
         let landings = usize::from(ground.settings.rules.parallel > 1);
         let sharers = self.machine.sharers() + landings;
         self.machine.begun(task);
+        self.record.waits.remove(&task);
         let Some(funds) = ground.fund(known, gone, sharers) else {
             let now = ground.now();
             self.machine.parked(task, Park::Budget, None, now);
@@ -214,11 +219,14 @@ impl<'a> LoopLead<'a> {
     {
         let ground = self.ground;
         let known = &ground.settings.tasks[task];
-        let key = StepKey::task_landing(&known.id, attempt);
+        let id = known.key(known.edition);
+        let key = StepKey::task_landing(&id, attempt);
+        let tip = self.record.tip(ground.settings);
         let intent = Intent::at(ground.around.clock.now())
             .plan("merge", ground.around.ids.run())
-            .with("tip", self.record.tip(ground.settings).to_string());
+            .with("tip", tip.to_string());
         self.machine.landing(task);
+        self.record.waits.remove(&task);
         let ticket = match ground.steps().begin(&key, EffectClass::Keyed, intent)? {
             Begun::Do(ticket) => ticket,
             Begun::Done(landing) => {
@@ -232,8 +240,8 @@ impl<'a> LoopLead<'a> {
             .result(task)
             .cloned()
             .ok_or_else(|| Error::new(Fault::Bug, "a task lands that was not worked on"))?;
-        let (tip, merge) = (ticket.planned("tip"), ticket.planned("merge"));
-        let run = LandingRun { result, tip: tip.map_err(bug)?, merge: merge.map_err(bug)? };
+        let merge = ground.turn((&id, attempt), &ticket, &tip)?;
+        let run = LandingRun { result, tip, merge };
         let sender = sender.clone();
         let mut caller = self.caller(task, run.merge, "lands", &sender);
         self.open += 1;
@@ -276,6 +284,7 @@ impl<'a> LoopLead<'a> {
                     LandingRest::Waits { park, until, reason } => {
                         let until = self.until(park, until);
                         self.machine.landing_parked(task, park, until);
+                        self.record.waits.insert(task, reason.clone());
                         self.tell_limit(task, park, until, progress);
                         let task = self.ground.label(task);
                         progress.update(&Update::Loop(LoopUpdate::TaskWaits {
@@ -315,6 +324,17 @@ impl<'a> LoopLead<'a> {
                         reason,
                     }));
                 }
+            }
+            TaskRest::Hindered { reason } => {
+                let park = Park::Human;
+                self.machine.parked(task, park, None, ground.now());
+                self.record.waits.insert(task, reason.clone());
+                progress.update(&Update::Loop(LoopUpdate::TaskWaits {
+                    task: label,
+                    park,
+                    until: None,
+                    reason,
+                }));
             }
             TaskRest::Ended(mut result) => {
                 result.number = self.machine.next_number();
@@ -474,6 +494,26 @@ impl<'a> LoopLead<'a> {
     fn project(&self) -> Result<()> {
         super::projection::project(self.ground, &self.record)
     }
+}
+
+/// Finds the task whose work the branch has although the record does not say so: the process that
+/// brought it there was killed before it could write that down.
+fn half_landed(
+    ground: &ActiveLoop<'_>,
+    record: &LoopRecord,
+    machine: &TaskLoop,
+) -> Result<Option<usize>> {
+    let settings = ground.settings;
+    let there = ground.repository.ref_target(&run_refs::branch_ref(&settings.branch))?;
+    let Some(there) = there.filter(|there| *there != record.tip(settings)) else { return Ok(None) };
+    for (at, task) in settings.tasks.iter().enumerate() {
+        if let (TaskStanding::Verified, Some(result)) = (machine.standing(at), record.result(at))
+            && ground.is_at(task, result, machine.attempt(at), &there)?
+        {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }
 
 /// What came of asking the machine.

@@ -5,14 +5,21 @@
 //! with the evidence. One lands after the other, so every commit of the branch was checked: several
 //! stacked and checked at once would cost one check in place of as many, but of all their commits only
 //! the last would be known to hold, and those below it would have to be checked after all.
+//!
+//! A landing that has to wait does not hold up others, so its next turn is planned anew: at the tip as
+//! it is by then, with a merge of its own.
 
-use spore_model::{CommitId, Fault, Park, RunId, Timestamp};
-use spore_pipeline::{TaskLanding, TaskResult};
+use serde::{Deserialize, Serialize};
+use spore_model::{CommitId, Fault, Park, RunId, StepKey, Ticket, Timestamp};
+use spore_pipeline::{Done, LoopTask, TaskLanding, TaskResult};
 
 use super::active::ActiveLoop;
+use super::tasks::hindrance;
+use crate::base::error::bug;
 use crate::base::run_refs;
+use crate::base::step::recorded;
 use crate::report;
-use crate::run::landing::merge::{MergeAsked, MergeEnd, MergePlace};
+use crate::run::landing::merge::{MergeAsked, MergeEnd, MergePlace, give_up, says_nothing};
 use crate::run::landing::merging::integrate;
 use crate::run::settings::MergeEntry;
 use crate::{Error, Progress, Result};
@@ -25,6 +32,13 @@ pub(crate) struct LandingRun {
     pub(crate) merge: RunId,
 }
 
+/// What one turn of a landing is planned with.
+#[derive(Serialize, Deserialize)]
+struct LandingTurn {
+    merge: RunId,
+    tip: CommitId,
+}
+
 /// How a landing stopped.
 pub(crate) enum LandingRest {
     Over(TaskLanding),
@@ -32,6 +46,58 @@ pub(crate) enum LandingRest {
 }
 
 impl ActiveLoop<'_> {
+    /// Returns the run that checks a task's work at `tip`: that of the last turn, unless the branch
+    /// moved on since or that run said nothing about the work. `begun` is the first turn's plan.
+    pub(crate) fn turn(
+        &self,
+        (id, attempt): (&str, u32),
+        begun: &Ticket,
+        tip: &CommitId,
+    ) -> Result<RunId> {
+        let mut last = LandingTurn {
+            merge: begun.planned("merge").map_err(bug)?,
+            tip: begun.planned("tip").map_err(bug)?,
+        };
+        for turn in 2.. {
+            if last.tip == *tip && !says_nothing(self.journal, last.merge)? {
+                break;
+            }
+            give_up(self.journal, last.merge, self.around.clock.now())?;
+            let key = StepKey::landing_turn(id, attempt, turn);
+            let next = LandingTurn { merge: self.around.ids.run(), tip: tip.clone() };
+            last = self.steps().once(&key, |_, _| Ok(next))?;
+        }
+        Ok(last.merge)
+    }
+
+    /// Returns whether the branch is where the landing of this work brought it.
+    pub(crate) fn is_at(
+        &self,
+        task: &LoopTask,
+        result: &TaskResult,
+        attempt: u32,
+        there: &CommitId,
+    ) -> Result<bool> {
+        if result.commit.as_ref() == Some(there) {
+            return Ok(true);
+        }
+        let id = task.key(task.edition);
+        let first = self.journal.step(self.root, &StepKey::task_landing(&id, attempt))?;
+        let mut merge = first.and_then(|step| RunId::deserialize(&step.intent["merge"]).ok());
+        for turn in 2.. {
+            let Some(run) = merge else { return Ok(false) };
+            if let Some(Done::Committed { commit }) =
+                recorded(self.journal, run, &StepKey::commit())?
+                && commit == *there
+            {
+                return Ok(true);
+            }
+            let key = StepKey::landing_turn(&id, attempt, turn);
+            merge = self.steps().result::<LandingTurn>(&key)?.map(|turn| turn.merge);
+        }
+        Ok(false)
+    }
+
     /// Brings verified work onto the tip, and moves the branch there.
     pub(crate) fn land(
         &self,
@@ -44,7 +110,7 @@ impl ActiveLoop<'_> {
         if base == run.tip {
             return self.landed(&run.tip, commit);
         }
-        let entries = [MergeEntry { owner: run.result.run, base, commit }];
+        let entries = [MergeEntry::new(run.result.run, base, commit)];
         let funds = self.fund_landing(self.cost_of(run.merge)?, 2);
         let asked = MergeAsked {
             place: self.merge_place(run.merge),
@@ -55,7 +121,13 @@ impl ActiveLoop<'_> {
         };
         let ended = integrate(self.around, &asked, progress);
         let has_more = self.settle_landing(run.merge, &funds)?;
-        let end = ended?.into_iter().next();
+        let end = match ended {
+            Ok(ended) => ended.into_iter().next(),
+            Err(error) => {
+                let reason = hindrance(error)?;
+                return Ok(LandingRest::Waits { park: Park::Human, until: None, reason });
+            }
+        };
         let back =
             |evidence: String| Ok(LandingRest::Over(TaskLanding::Back { number: 0, evidence }));
         match end.map(|(_, end)| end) {
@@ -104,8 +176,8 @@ impl ActiveLoop<'_> {
                 let branch = &self.settings.branch;
                 let message = format!("the branch {branch} was moved while the loop worked on it");
                 return Err(Error::new(Fault::BadInput, message).hint(format!(
-                    "keep what is there under another name, then bring it back: git branch -f \
-                     {branch} {from}"
+                    "keep what is there under another name (git branch kept {branch}), then bring it \
+                     back: git branch -f {branch} {from}"
                 )));
             }
             _ => {}

@@ -7,6 +7,7 @@ use spore_pipeline::{LoopState, LoopTask, SourceForm, estimate_complexity, overl
 use spore_store::{Journal, RunQuery};
 
 use super::earlier::{EarlierLoop, state_file};
+use super::record::{LoopRecord, spent_by};
 use super::request::{LoopAsked, TaskSource};
 use super::settings::{kind, rules};
 use super::source::{head, read_list};
@@ -97,8 +98,8 @@ fn known_before(journal: &dyn Journal, asked: &LoopAsked, source: &str) -> Resul
         EarlierLoop::Over(_, state) => Ok(state),
         EarlierLoop::Open(open) => {
             let (run, settings) = *open;
-            let record = super::record::LoopRecord::read(journal, run.id, &settings.tasks)?;
-            Ok(record.state(&settings))
+            let record = LoopRecord::read(journal, run.id, &settings.tasks)?;
+            Ok(record.state(&settings, spent_by(journal, run.id)?))
         }
         EarlierLoop::Never => match &asked.source {
             TaskSource::File(_) => {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{CommitId, Cost, Outcome, Park, Run, RunId, RunKind, RunStatus, StepKey, Usd};
 use spore_pipeline::{
@@ -19,7 +20,7 @@ use crate::report;
 use crate::{Result, Workspace};
 
 /// What came of a loop.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct LoopReport {
     pub run: RunId,
     pub kind: RunKind,
@@ -61,7 +62,7 @@ pub struct LoopReport {
 }
 
 /// One task of a loop.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct TaskRow {
     pub id: String,
     pub description: String,
@@ -89,17 +90,17 @@ pub(crate) fn project(ground: &ActiveLoop<'_>, record: &LoopRecord) -> Result<()
     let settings = ground.settings;
     let run = ground.journal.run(ground.root)?;
     let started = run.as_ref().map(|run| run.started);
-    if let Some(path) = state_path(ground.workspace, ground.root, settings) {
-        let state = record.state(settings);
+    let state = record.state(settings, ground.spent()?);
+    if let Some(path) = state_path(ground.workspace, ground.root, settings)? {
         let state = LoopState {
             created_at: state.created_at.or(started),
             updated_at: Some(ground.around.clock.now()),
-            ..state
+            ..state.clone()
         };
         ground.around.write_if_changed(&path, pretty(&state)?.as_bytes())?;
     }
     if settings.form == SourceForm::CheckList {
-        tick(ground, &record.state(settings))?;
+        tick(ground, &state)?;
     }
     Ok(())
 }
@@ -110,19 +111,33 @@ pub(crate) fn state_path(
     workspace: &Workspace,
     run: RunId,
     settings: &LoopSettings,
-) -> Option<PathBuf> {
+) -> Result<Option<PathBuf>> {
     if settings.terms.subject.starts_with("feat(batch)") {
-        return None;
+        return Ok(None);
     }
     match settings.source.as_str() {
-        "-" => Some(workspace.run_files(run).file("stdin.loop-state.json")),
-        path => Some(state_beside(Path::new(path))),
+        "-" => Ok(Some(workspace.run_files(run).file("stdin.loop-state.json"))),
+        path => state_beside(Path::new(path)).map(Some),
     }
 }
 
-/// `tasks.txt` has its state in `tasks.loop-state.json`.
-pub(crate) fn state_beside(source: &Path) -> PathBuf {
-    source.with_extension("loop-state.json")
+/// `tasks.txt` has its state in `tasks.loop-state.json`, unless that is `tasks.md`'s: then it has one
+/// with its whole name.
+pub(crate) fn state_beside(source: &Path) -> Result<PathBuf> {
+    let short = source.with_extension("loop-state.json");
+    let mut name = source.file_name().unwrap_or_default().to_owned();
+    name.push(".loop-state.json");
+    let long = source.with_file_name(name);
+    if long.exists() {
+        return Ok(long);
+    }
+    // What cannot be read is told where it is read.
+    let known = read_text(&short)?.and_then(|text| serde_json::from_str::<LoopState>(&text).ok());
+    let is_of_another = |state: &LoopState| {
+        let name = Path::new(&state.source).file_name();
+        name.is_some() && name != source.file_name()
+    };
+    Ok(if known.as_ref().is_some_and(is_of_another) { long } else { short })
 }
 
 fn tick(ground: &ActiveLoop<'_>, state: &LoopState) -> Result<()> {
@@ -176,7 +191,7 @@ pub(crate) fn report_loop(
     let dispatched = machine.runs();
     let own = ground.spent()?.as_nanos();
     let is_list = settings.form == SourceForm::CheckList;
-    let state_file = state_path(ground.workspace, ground.root, settings);
+    let state_file = state_path(ground.workspace, ground.root, settings)?;
     Ok(LoopReport {
         run: ground.root,
         kind: told.run.kind,
@@ -235,8 +250,11 @@ fn row(
     let reason = match standing {
         TaskStanding::Landed | TaskStanding::Settled | TaskStanding::Waiting => None,
         TaskStanding::Blocked => Some("a task that it comes after is not verified".to_owned()),
-        _ => result
-            .and_then(|result| result.reason.clone())
+        _ => record
+            .waits
+            .get(&task)
+            .or_else(|| result.and_then(|result| result.reason.as_ref()))
+            .cloned()
             .or_else(|| child.as_ref().and_then(|child| child.reason.clone())),
     };
     Ok(TaskRow {
@@ -267,7 +285,8 @@ const fn parked_word(park: Park) -> &'static str {
 
 /// The run of a task's newest attempt, if it was begun.
 fn child_of(ground: &ActiveLoop<'_>, task: usize, attempt: u32) -> Result<Option<Run>> {
-    let key = StepKey::task(&ground.settings.tasks[task].id, attempt);
+    let known = &ground.settings.tasks[task];
+    let key = StepKey::task(&known.key(known.edition), attempt);
     let Some(step) = ground.journal.step(ground.root, &key)? else { return Ok(None) };
     let id: Option<RunId> = serde_json::from_value(step.intent["child"].clone()).ok();
     match id {

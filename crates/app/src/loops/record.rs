@@ -1,6 +1,8 @@
 //! What the journal has of a loop: results of runs and landings, in the order in which they came.
 
-use spore_model::{CommitId, RunId, StepKey};
+use std::collections::BTreeMap;
+
+use spore_model::{CommitId, RunId, StepKey, Usd};
 use spore_pipeline::{LoopState, LoopStateRun, LoopTask, TaskLanding, TaskLoop, TaskResult};
 use spore_store::Journal;
 
@@ -13,6 +15,8 @@ use crate::base::step::recorded;
 pub(crate) enum TaskNews {
     Ended(TaskResult),
     Landed(TaskLanding),
+    /// The person wrote it anew, after the result with this number.
+    Edited(u32),
 }
 
 impl TaskNews {
@@ -20,14 +24,26 @@ impl TaskNews {
         match self {
             Self::Ended(result) => result.number,
             Self::Landed(landing) => landing.number(),
+            Self::Edited(number) => *number,
         }
     }
+}
+
+/// Returns what everything below a loop has cost so far, what is under way and landings, too.
+pub(crate) fn spent_by(journal: &dyn Journal, run: RunId) -> Result<Usd> {
+    let mut spent = Usd::ZERO;
+    for child in journal.children(run)? {
+        spent += journal.ledger(child.id)?.iter().map(|entry| entry.cost.usd).sum();
+    }
+    Ok(spent)
 }
 
 /// All that happened, oldest first, each with the task's place in the list.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct LoopRecord {
     pub(crate) news: Vec<(usize, TaskNews)>,
+    /// Why tasks wait that this process could not go on with.
+    pub(crate) waits: BTreeMap<usize, String>,
 }
 
 impl LoopRecord {
@@ -35,17 +51,24 @@ impl LoopRecord {
     pub(crate) fn read(journal: &dyn Journal, run: RunId, tasks: &[LoopTask]) -> Result<Self> {
         let mut news = Vec::new();
         for (at, task) in tasks.iter().enumerate() {
-            for attempt in 1.. {
-                let key = StepKey::task(&task.id, attempt);
-                let Some(result) = recorded::<TaskResult>(journal, run, &key)? else { break };
-                news.push((at, TaskNews::Ended(result)));
-                let key = StepKey::task_landing(&task.id, attempt);
-                let Some(landing) = recorded::<TaskLanding>(journal, run, &key)? else { break };
-                news.push((at, TaskNews::Landed(landing)));
+            for edition in 0..=task.edition {
+                if edition > 0 {
+                    let last = news.last().map_or(0, |(_, news): &(usize, TaskNews)| news.number());
+                    news.push((at, TaskNews::Edited(last)));
+                }
+                let id = task.key(edition);
+                for attempt in 1.. {
+                    let key = StepKey::task(&id, attempt);
+                    let Some(result) = recorded::<TaskResult>(journal, run, &key)? else { break };
+                    news.push((at, TaskNews::Ended(result)));
+                    let key = StepKey::task_landing(&id, attempt);
+                    let Some(landing) = recorded::<TaskLanding>(journal, run, &key)? else { break };
+                    news.push((at, TaskNews::Landed(landing)));
+                }
             }
         }
         news.sort_by_key(|(_, news)| news.number());
-        Ok(Self { news })
+        Ok(Self { news, waits: BTreeMap::new() })
     }
 
     /// Brings a machine to where the loop was.
@@ -65,6 +88,7 @@ impl LoopRecord {
                     machine.landing(*task);
                     machine.landed(*task, landing);
                 }
+                TaskNews::Edited(_) => machine.edited(*task),
             }
             if news.number() == settings.seen {
                 machine.forgive();
@@ -81,18 +105,24 @@ impl LoopRecord {
         landed.unwrap_or_else(|| settings.start.clone())
     }
 
+    /// What happened to a task since the person wrote it as it is, newest first.
+    fn of_task(&self, task: usize) -> impl Iterator<Item = &TaskNews> {
+        let own = self.news.iter().rev().filter(move |(at, _)| *at == task);
+        own.map(|(_, news)| news).take_while(|news| !matches!(news, TaskNews::Edited(_)))
+    }
+
     /// The newest result of a task.
     pub(crate) fn result(&self, task: usize) -> Option<&TaskResult> {
-        self.news.iter().rev().find_map(|(at, news)| match news {
-            TaskNews::Ended(result) if *at == task => Some(result),
+        self.of_task(task).find_map(|news| match news {
+            TaskNews::Ended(result) => Some(result),
             _ => None,
         })
     }
 
     /// The newest landing of a task.
     pub(crate) fn landing(&self, task: usize) -> Option<&TaskLanding> {
-        self.news.iter().rev().find_map(|(at, news)| match news {
-            TaskNews::Landed(landing) if *at == task => Some(landing),
+        self.of_task(task).find_map(|news| match news {
+            TaskNews::Landed(landing) => Some(landing),
             _ => None,
         })
     }
@@ -105,17 +135,18 @@ impl LoopRecord {
     fn results(&self) -> impl Iterator<Item = (usize, &TaskResult)> {
         self.news.iter().filter_map(|(at, news)| match news {
             TaskNews::Ended(result) => Some((*at, result)),
-            TaskNews::Landed(_) => None,
+            TaskNews::Landed(_) | TaskNews::Edited(_) => None,
         })
     }
 
-    /// Returns the loop as it is told beside its source, with what earlier ones left.
-    pub(crate) fn state(&self, settings: &LoopSettings) -> LoopState {
+    /// Returns the loop as it is told beside its source, with what earlier ones left; `spent` is all
+    /// that this one has cost, what did not end and landings, too.
+    pub(crate) fn state(&self, settings: &LoopSettings, spent: Usd) -> LoopState {
         let mut state = settings.before.clone();
         state.source.clone_from(&settings.source);
+        state.total_cost += spent;
         for (at, result) in self.results() {
             let task = &settings.tasks[at];
-            state.total_cost += result.cost.usd;
             state.runs.push(LoopStateRun {
                 task: task.text.clone(),
                 id: task.id.clone(),

@@ -103,6 +103,7 @@ impl TaskTerms {
             timeout: self.timeout_ms.map(Duration::from_millis),
             summarize: Some(self.summarize),
             allow_red: self.allow_red,
+            fix_red: task.fix_red,
             allow_test_changes: self.allow_test_changes,
             experiment: self.experiment.clone(),
             subject: Some(self.subject.clone()),

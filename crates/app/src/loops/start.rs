@@ -7,9 +7,9 @@ use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetTree, CommitId, Fault, Park, Run, RunId, SourceKind, StepKey, Usd,
+    Allowance, BudgetTree, CommitId, Fault, Park, Run, RunId, SourceKind, StepKey, Timestamp, Usd,
 };
-use spore_pipeline::{LoopState, LoopTask};
+use spore_pipeline::{LoopState, LoopTask, TaskLoop, TaskStanding};
 use spore_runs::RunReport;
 use spore_store::Journal;
 
@@ -85,7 +85,7 @@ pub fn run_loop(
         let settings = LoopSettings {
             form: read.list.form,
             rules: rules(asked, &config),
-            tasks: keeping_begun(&journal, run.id, &known.tasks, tasks)?,
+            tasks: keeping_begun(&journal, run.id, known, tasks)?,
             tick: asked.tick,
             apply: apply_of(asked, &config)?,
             terms,
@@ -162,18 +162,27 @@ fn check_tasks(
 }
 
 /// Returns the list as it is now. A task that was begun stays in it although the person took it
-/// out: what it cost and where it landed is part of the loop.
+/// out: what it cost and where it landed is part of the loop. One that fell short and was written
+/// anew is worked on again.
 fn keeping_begun(
     journal: &dyn Journal,
     run: RunId,
-    known: &[LoopTask],
+    known: &LoopSettings,
     mut tasks: Vec<LoopTask>,
 ) -> Result<Vec<LoopTask>> {
-    for old in known {
-        let begun = journal.step(run, &StepKey::task(&old.id, 1))?.is_some();
-        if begun && !tasks.iter().any(|task| task.id == old.id) {
-            let ended = journal.step(run, &StepKey::task(&old.id, 1))?;
-            let is_over = ended.is_some_and(|step| step.result.is_some());
+    let record = LoopRecord::read(journal, run, &known.tasks)?;
+    let mut machine = TaskLoop::new(known.rules.clone(), known.tasks.clone(), &|task| {
+        known.before.has_verified(task)
+    });
+    record.replay(&mut machine, known, Timestamp::from_millis(0));
+    for (at, old) in known.tasks.iter().enumerate() {
+        let begun = journal.step(run, &StepKey::task(&old.key(old.edition), 1))?;
+        if let Some(task) = tasks.iter_mut().find(|task| task.id == old.id) {
+            let fell_short = matches!(machine.standing(at), TaskStanding::FellShort(_));
+            let is_new = fell_short && !task.asks_like(old);
+            task.edition = old.edition + u32::from(is_new);
+        } else if begun.is_some() || old.edition > 0 {
+            let is_over = begun.is_some_and(|step| step.result.is_some());
             // One that is under way is brought to its end; its result is needed either way.
             tasks.push(LoopTask {
                 after: Vec::new(),
@@ -202,7 +211,7 @@ impl NewLoop<'_> {
         }
         if self.asked.reset || self.asked.batch || self.read.source == "-" {
             if self.asked.reset && self.read.source != "-" {
-                self.around.remove_file(&state_beside(Path::new(&self.read.source)))?;
+                self.around.remove_file(&state_beside(Path::new(&self.read.source))?)?;
             }
             return Ok(LoopState::default());
         }
@@ -335,7 +344,7 @@ fn work(
     let mut lead = LoopLead::new(&ground)?;
     progress.update(&Update::Loop(LoopUpdate::LoopStarted {
         run: root,
-        settings: Box::new(summary(settings, &ground)),
+        settings: Box::new(summary(settings, &ground)?),
     }));
     for task in changed_words(settings) {
         progress.update(&Update::Loop(LoopUpdate::TaskChanged { task }));
@@ -367,11 +376,11 @@ fn changed_words(settings: &LoopSettings) -> Vec<String> {
 }
 
 /// What a person reads when a loop begins.
-fn summary(settings: &LoopSettings, ground: &ActiveLoop<'_>) -> LoopSummary {
+fn summary(settings: &LoopSettings, ground: &ActiveLoop<'_>) -> Result<LoopSummary> {
     let before = |task: &&LoopTask| task.ticked || settings.before.has_verified(task);
     let count = |tasks: usize| u32::try_from(tasks).unwrap_or(u32::MAX);
-    let path = state_path(ground.workspace, ground.root, settings);
-    LoopSummary {
+    let path = state_path(ground.workspace, ground.root, settings)?;
+    Ok(LoopSummary {
         source: settings.source.clone(),
         tasks: count(settings.tasks.len()),
         settled: count(settings.tasks.iter().filter(before).count()),
@@ -388,5 +397,5 @@ fn summary(settings: &LoopSettings, ground: &ActiveLoop<'_>) -> LoopSummary {
         start: settings.start.to_string(),
         apply: settings.apply.to_string(),
         state_file: path.map(|path| spore_plain::path(&path)),
-    }
+    })
 }

@@ -1,11 +1,12 @@
 //! One run of a task: started, gone on with, or found ended.
 
-use spore_model::{CommitId, Cost, Outcome, Park, RunId, RunState, Timestamp, Usd};
-use spore_pipeline::{LoopTask, TaskLanding, TaskResult};
+use spore_model::{CommitId, Cost, Fault, Outcome, Park, RunId, RunState, StepKey, Timestamp, Usd};
+use spore_pipeline::{Done, LoopTask, TaskLanding, TaskResult};
 
 use super::active::{ActiveLoop, TaskFunds};
+use crate::base::step::recorded;
 use crate::run::start::{Under, within};
-use crate::{Progress, Result};
+use crate::{Error, Progress, Result};
 
 /// A run of a task that is to be performed.
 pub(crate) struct TaskRun {
@@ -20,7 +21,15 @@ pub(crate) struct TaskRun {
 /// How a run of a task stopped.
 pub(crate) enum TaskRest {
     Ended(TaskResult),
-    Parked { park: Park, until: Option<Timestamp>, reason: String },
+    Parked {
+        park: Park,
+        until: Option<Timestamp>,
+        reason: String,
+    },
+    /// What it needs is not there: nothing is said about the work, and other tasks go on.
+    Hindered {
+        reason: String,
+    },
 }
 
 /// Bytes of what a task is told when its work came back.
@@ -45,9 +54,10 @@ impl ActiveLoop<'_> {
         self.settle(run.funds.node, spent);
         match (ran, self.journal.run(run.child)?) {
             (ran, Some(child)) if child.state == RunState::Ended => {
-                let commit = match &ran {
-                    Ok(report) => report.commit.clone(),
-                    Err(_) => None,
+                // From the record: what failed after the end of the run takes nothing from it.
+                let commit = match recorded(self.journal, child.id, &StepKey::commit())? {
+                    Some(Done::Committed { commit }) => Some(commit),
+                    _ => None,
                 };
                 let outcome = child.outcome.unwrap_or(Outcome::Interrupted);
                 let ended = child.ended.unwrap_or(child.started);
@@ -61,7 +71,7 @@ impl ActiveLoop<'_> {
                     cost: Cost::from(child.cost),
                     duration_ms: u64::try_from(ended.since(child.started).as_millis())
                         .unwrap_or(u64::MAX),
-                    infrastructure: ran.is_err(),
+                    infrastructure: ran.is_err() && outcome != Outcome::Success,
                 }))
             }
             (Ok(report), _) => {
@@ -72,10 +82,25 @@ impl ActiveLoop<'_> {
                 let until = if has_more { Some(self.now()) } else { told };
                 Ok(TaskRest::Parked { park, until, reason: report.run.reason.unwrap_or_default() })
             }
-            // It could not even begin.
-            (Err(error), _) => Err(error),
+            // It could not begin, or not go on.
+            (Err(error), _) => match hindrance(error) {
+                Ok(reason) => Ok(TaskRest::Hindered { reason }),
+                Err(error) => Err(error),
+            },
         }
     }
+}
+
+/// Returns what hinders one task, or the error where it concerns all of them: the machine refuses,
+/// or a layer above has to hear of it.
+pub(crate) fn hindrance(error: Error) -> std::result::Result<String, Error> {
+    let is_for_all = error.fault == Fault::Io
+        || matches!(error.told_outcome(), Some(Outcome::DepthExceeded | Outcome::Interrupted));
+    if is_for_all {
+        return Err(error);
+    }
+    let hint = error.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Ok(format!("{error}{hint}"))
 }
 
 /// The task, and why work on it that was verified came back.

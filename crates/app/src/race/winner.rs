@@ -14,7 +14,7 @@ use crate::base::error::bug;
 use crate::base::run_refs;
 use crate::base::step::recorded;
 use crate::base::totals;
-use crate::run::landing::apply::{ApplyEnd, Brought, Site, apply};
+use crate::run::landing::apply::{ApplyEnd, Brought, Site, apply, outcome_of};
 use crate::run::landing::merge::{MERGES, MergeAsked, MergePlace, brought, planned_merge};
 use crate::run::landing::merging::integrate;
 use crate::run::request::Orchestrate;
@@ -200,7 +200,7 @@ impl Race<'_> {
         let applied: Applied = match ended {
             ApplyEnd::Over(applied) => applied,
             ApplyEnd::Waits { park, reason } => {
-                return Ok(Some((Outcome::Interrupted, park, reason)));
+                return Ok(Some((outcome_of(park), park, reason)));
             }
         };
         progress.update(&Update::Applied {
@@ -244,7 +244,7 @@ impl Race<'_> {
             depth: self.depth + 1,
             nesting: self.settings.nesting,
         };
-        let entries = [MergeEntry { owner: winner, base, commit: commit.clone() }];
+        let entries = [MergeEntry::new(winner, base, commit.clone())];
         let budget = self.left()?;
         let asked = MergeAsked { place, tip, entries: &entries, budget, settings: None };
         let ends = integrate(self.around, &asked, progress)?;

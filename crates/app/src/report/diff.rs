@@ -54,8 +54,17 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
         .collect();
     trees.sort_unstable_by_key(|(bounce, _)| *bounce);
     let files = workspace.run_files(run.id);
-    // What was written down when the change was handed in has no secret in it.
+    let sides = AttemptTrees { around, workspace: &workspace, run: run.id };
     let kept = |bounce: u32| {
+        let tree = trees.iter().find(|(one, _)| *one == bounce).map(|(_, tree)| tree);
+        let whole = tree
+            .zip(run.base_commit.as_ref())
+            .and_then(|(tree, base)| sides.since(base, (bounce, tree)).ok().flatten());
+        if whole.is_some() {
+            return whole;
+        }
+        // What was written down when the change was handed in has no secret in it, and says where it is
+        // cut.
         let text = spore_effects::files::read_text(files.diff(bounce)).ok();
         text.filter(|text| !text.trim().is_empty())
     };
@@ -71,7 +80,6 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
                 let to = trees.iter().find(|(one, _)| *one == bounce).map(|(_, tree)| tree.clone());
                 match to {
                     Some(to) => {
-                        let sides = AttemptTrees { around, workspace: &workspace, run: run.id };
                         let text = sides.between((earlier, &from), (bounce, &to))?;
                         Some((bounce, Some(earlier), text)).filter(|(_, _, text)| !text.is_empty())
                     }
@@ -100,6 +108,22 @@ struct AttemptTrees<'a> {
 }
 
 impl AttemptTrees<'_> {
+    /// Compares the base with what an attempt left; nothing where that is not kept any more.
+    fn since(&self, base: &CommitId, to: (u32, &TreeId)) -> Result<Option<String>> {
+        let repository = self.workspace.project_repository()?;
+        let kept: Option<CommitId> = repository.ref_target(&run_refs::bounce(self.run, to.0))?;
+        if kept.is_none() {
+            return Ok(None);
+        }
+        let text = self.told(&repository.diff(&repository.tree_of(base)?, to.1, MOST_BYTES)?);
+        Ok(Some(text).filter(|text| !text.trim().is_empty()))
+    }
+
+    fn told(&self, diff: &spore_git::Diff) -> String {
+        let struck = spore_secrets::strike_out(&told_diff(diff));
+        self.around.secrets().strike(&struck).into_owned()
+    }
+
     /// Compares what two attempts left. Nothing that looks like a secret is in it.
     fn between(&self, from: (u32, &TreeId), to: (u32, &TreeId)) -> Result<String> {
         let repository = self.workspace.project_repository()?;
@@ -116,8 +140,28 @@ impl AttemptTrees<'_> {
                 )));
             }
         }
-        let diff = repository.diff(from.1, to.1, MOST_BYTES)?;
-        let struck = spore_secrets::strike_out(&diff.text);
-        Ok(self.around.secrets().strike(&struck).into_owned())
+        Ok(self.told(&repository.diff(from.1, to.1, MOST_BYTES)?))
+    }
+}
+
+/// A change as it is written down: where it is cut, that is said.
+pub(crate) fn told_diff(diff: &spore_git::Diff) -> String {
+    if !diff.truncated {
+        return diff.text.clone();
+    }
+    let files = crate::counted(u32::try_from(diff.files.len()).unwrap_or(u32::MAX), "file");
+    format!("{}# The change of {files} goes on and is cut here: `diff.cap_bytes`.\n", diff.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_is_cut_says_so() {
+        let diff =
+            |truncated| spore_git::Diff { text: "+x\n".into(), truncated, files: Vec::new() };
+        assert_eq!(told_diff(&diff(false)), "+x\n");
+        assert!(told_diff(&diff(true)).starts_with("+x\n# The change of 0 files goes on"));
     }
 }

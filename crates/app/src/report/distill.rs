@@ -10,7 +10,7 @@ use spore_store::{Journal, Knowledge, NodeQuery};
 
 use crate::base::outbox;
 use crate::knowledge::lessons::standing_lessons;
-use crate::report::{named_or_newest, report, root_of};
+use crate::report::{named_or_newest, report, task_of};
 use crate::{Result, Surroundings, Workspace, counted};
 
 /// What is left of a run when the rest is taken away.
@@ -51,7 +51,7 @@ pub fn distill_run(around: &Surroundings, typed: Option<&str>) -> Result<RunDist
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
-    let run = root_of(&journal, named_or_newest(&journal, typed)?)?;
+    let run = task_of(&journal, named_or_newest(&journal, typed)?)?;
     let report = report(&workspace, &journal, run.id)?;
     let steps = journal.steps(run.id)?;
     let told = spore_runs::explain(&report, &steps, &[], &[], None);

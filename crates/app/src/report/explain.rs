@@ -9,7 +9,7 @@ use spore_store::Journal;
 use crate::base::outbox;
 use crate::base::run_files::RunFiles;
 use crate::knowledge::carried::{CarriedRecord, carried_files};
-use crate::report::{named_or_newest, report, root_of};
+use crate::report::{named_or_newest, report, task_of};
 use crate::{Result, Surroundings, Workspace};
 
 /// One run with all that is on record of it.
@@ -29,7 +29,7 @@ pub fn explain_run(
     file: Option<&str>,
 ) -> Result<RunExplanation> {
     let (workspace, journal) = opened(around)?;
-    let run = root_of(&journal, named_or_newest(&journal, typed)?)?;
+    let run = task_of(&journal, named_or_newest(&journal, typed)?)?;
     let report = report(&workspace, &journal, run.id)?;
     let steps = journal.steps(run.id)?;
     let records = task_file_records(&workspace.run_files(run.id));

@@ -139,14 +139,27 @@ pub(crate) fn is_over(run: &Run) -> Error {
 }
 
 /// The run that a bounce or session belongs to: it is the one that can be resumed.
-pub(crate) fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
-    while let Some(parent) = run.parent {
-        run = journal.run(parent)?.ok_or_else(|| {
-            Error::new(
-                Fault::BadInput,
-                format!("run {parent}, which {} belongs to, is gone", run.id),
-            )
-        })?;
+/// Returns the run that answers for a part: an attempt and a session are told with their task, and a task
+/// of a list, a race or a flow by itself.
+pub(crate) fn task_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
+    while let (RunKind::Bounce | RunKind::Session | RunKind::Gates, Some(parent)) =
+        (run.kind, run.parent)
+    {
+        run = parent_of(journal, &run, parent)?;
     }
     Ok(run)
+}
+
+pub(crate) fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
+    while let Some(parent) = run.parent {
+        run = parent_of(journal, &run, parent)?;
+    }
+    Ok(run)
+}
+
+fn parent_of(journal: &dyn Journal, run: &Run, parent: RunId) -> Result<Run> {
+    journal.run(parent)?.ok_or_else(|| {
+        let message = format!("run {parent}, which {} belongs to, is gone", run.id);
+        Error::new(Fault::BadInput, message)
+    })
 }

@@ -139,6 +139,17 @@ pub(crate) struct MergeEntry {
     pub(crate) owner: RunId,
     pub(crate) base: CommitId,
     pub(crate) commit: CommitId,
+    /// A branch whose commits were each checked as they stand: it is joined as it is, by a commit with
+    /// two parents, and none of its commits is made anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) joins: bool,
+}
+
+impl MergeEntry {
+    /// One run's work, as a commit on `base`.
+    pub(crate) fn new(owner: RunId, base: CommitId, commit: CommitId) -> Self {
+        Self { owner, base, commit, joins: false }
+    }
 }
 
 impl RunSettings {
@@ -248,8 +259,6 @@ impl RunSettings {
             merges: merges.to_vec(),
             agents,
             max_bounces: 1,
-            allow_red: self.allow_red || self.fix_red,
-            fix_red: false,
             hold_out: self.hold_out && merges.len() == 1,
             summarize: false,
             apply: Apply::None,
@@ -265,10 +274,10 @@ impl RunSettings {
     pub(crate) fn is_held_like(&self, other: &Self) -> bool {
         let terms = |one: &Self| {
             let Self { require, probe, probe_hunks, hold_out, allow_test_changes, .. } = one;
-            (*require, *probe, *probe_hunks, *hold_out, *allow_test_changes)
+            let red = (one.allow_red, one.fix_red);
+            (*require, *probe, *probe_hunks, *hold_out, *allow_test_changes, red)
         };
         terms(self) == terms(other)
-            && (self.allow_red || self.fix_red) == (other.allow_red || other.fix_red)
     }
 
     /// The commands that the task asked for beside the project's own checks.

@@ -73,6 +73,9 @@ pub struct CarriedOutcomes {
     /// How many there are.
     pub known: u32,
     pub carried: u32,
+    /// Of the runs that carried one, by how they ended.
+    pub verified: u32,
+    pub fell_short: u32,
     pub helped: u32,
     pub missed: u32,
 }
@@ -82,6 +85,8 @@ impl CarriedOutcomes {
         let tally = record.map(LineRecord::tally).unwrap_or_default();
         self.known += 1;
         self.carried += carried.map_or(0, |carried| carried.runs);
+        self.verified += carried.map_or(0, |carried| carried.verified);
+        self.fell_short += carried.map_or(0, |carried| carried.fell_short);
         self.helped += tally.helped;
         self.missed += tally.missed;
     }

@@ -4,6 +4,7 @@
 //! would do. Then the rows say that a person cancelled them. The checkouts stay; files of the
 //! coder's that no ref keeps get one first, so that pruning is free to remove them later.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use spore_config::Config;
@@ -22,7 +23,7 @@ use crate::session::sign_in::SignIns;
 use crate::{Result, Surroundings, Workspace};
 
 /// What became of a run that was given up.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Abandoned {
     pub run: RunId,
     pub name: String,

@@ -61,13 +61,7 @@ pub(crate) fn interrupt(
     let mut tree = Vec::new();
     open_below(journal, run, &mut tree)?;
     let was_running = tree.iter().any(|id| is_claimed(workspace, *id));
-    let mut holders: Vec<ProcessIdentity> = Vec::new();
-    for found in tree.iter().filter_map(|id| holder(workspace, *id)) {
-        if !holders.contains(&found) {
-            holders.push(found);
-        }
-    }
-    for one in &holders {
+    for one in &holders_of(workspace, &tree) {
         session::interrupt(one);
     }
     let clock = &around.clock;
@@ -76,6 +70,9 @@ pub(crate) fn interrupt(
     while is_held() && clock.monotonic() < deadline {
         thread::sleep(LOOK_AGAIN);
     }
+    // One that let go has written down that it waits, and ends by itself.
+    let held: Vec<RunId> = tree.iter().copied().filter(|id| is_claimed(workspace, *id)).collect();
+    let holders = holders_of(workspace, &held);
     let killed = holders.iter().filter(|one| session::end(one)).count() > 0;
     let mut ended = 0;
     for id in &tree {
@@ -90,6 +87,17 @@ pub(crate) fn interrupt(
     park(around, journal, run.id)?;
     outbox::flush(around, workspace, journal)?;
     Ok(Interrupted { run: run.id, name: run.name.clone(), was_running, killed, ended })
+}
+
+/// Lists the processes that work on these runs, each once.
+fn holders_of(workspace: &Workspace, runs: &[RunId]) -> Vec<ProcessIdentity> {
+    let mut holders: Vec<ProcessIdentity> = Vec::new();
+    for found in runs.iter().filter_map(|id| holder(workspace, *id)) {
+        if !holders.contains(&found) {
+            holders.push(found);
+        }
+    }
+    holders
 }
 
 /// Lists a run and all that is open below it.

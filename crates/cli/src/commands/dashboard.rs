@@ -203,11 +203,17 @@ fn helps(text: &mut String, board: &Dashboard) {
 /// What lessons, memory and context were worth, a line each.
 pub(super) fn helps_lines(helps: &Helps) -> Vec<(&'static str, String)> {
     let told = |outcomes: &CarriedOutcomes| {
-        let CarriedOutcomes { known, carried, helped, missed } = outcomes;
+        let CarriedOutcomes { known, carried, verified, fell_short, helped, missed } = outcomes;
+        let ends = match verified + fell_short {
+            0 => String::new(),
+            _ => format!(" ({verified} verified, {fell_short} fell short)"),
+        };
         match (carried, helped + missed) {
             (0, 0) => format!("{known}, carried by no run yet"),
-            (_, 0) => format!("{known}, carried {carried} times, tested by nothing yet"),
-            _ => format!("{known}, carried {carried} times: {helped} helped, {missed} missed"),
+            (_, 0) => format!("{known}, carried {carried} times{ends}, tested by nothing yet"),
+            _ => {
+                format!("{known}, carried {carried} times{ends}: {helped} helped, {missed} missed")
+            }
         }
     };
     let mut lines = Vec::new();

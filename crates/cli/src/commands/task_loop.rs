@@ -17,7 +17,8 @@ use crate::ui::Ui;
 /// `#` mean nothing. A block may begin with settings of its own: `id`, `after` (ids of tasks that
 /// must be on the branch first), `touches` (files, so that two tasks that share one do not run at
 /// once), `budget`, `backend`, `model`, `gates` (commands that must pass beside the project's own
-/// checks) and `max_bounces`, each as `name: value`.
+/// checks), `max_bounces` and `fix_red` (`true`: checks that are red before it begins are what it has
+/// to make green), each as `name: value`.
 ///
 /// Each task starts from the tip of `spore/loop/<id>`, and every verified one is a commit there.
 /// Your files are not touched. How far the loop is stands in `<list>.loop-state.json` beside the

@@ -31,6 +31,28 @@ fn what_was_brought_together_is_checked_anew_and_judged_anew_where_it_overlaps()
 }
 
 #[test]
+fn work_that_mends_what_is_red_lands_on_a_red_and_on_a_green_tip_and_only_green() {
+    for (script, steps, end) in [
+        ("baseline red", "prepare baseline rebase gates/1 close/1 commit finish", "Success"),
+        ("baseline silent", "prepare baseline rebase gates/1 close/1 commit finish", "Success"),
+        ("", "prepare baseline rebase gates/1 close/1 commit finish", "Success"),
+        (
+            "baseline silent\ngates/1 red",
+            "prepare baseline rebase gates/1 close/1 finish",
+            "Failure",
+        ),
+        ("baseline red\ngates/1 red", "prepare baseline rebase gates/1 close/1 finish", "Failure"),
+        ("baseline unstarted", "prepare baseline finish", "fault BadInput"),
+    ] {
+        let mut world = Script::new(script);
+        let rules = BounceRules { fix_red: true, ..rules() };
+        let ended = drive(&mut Rebase::new(rules), &mut world).unwrap();
+        let found = (world.steps.join(" "), told(&ended));
+        assert_eq!((found.0.as_str(), found.1.as_str()), (steps, end), "{script}");
+    }
+}
+
+#[test]
 fn what_was_required_of_the_work_is_required_of_both_together() {
     let mut world = Script::new("");
     let rules = BounceRules { require: ProofLevel::Seen, ..rules() };

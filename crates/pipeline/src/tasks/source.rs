@@ -87,7 +87,7 @@ fn lines(text: &str) -> Result<Vec<LoopTask>, SourceError> {
     };
     told.map(|(at, line)| match setting(line.trim()) {
         // It would be paid for as a task. Other settings are words that a task may well begin with.
-        Some((key @ ("id" | "after" | "touches" | "max_bounces"), value)) if is_one_word(value) => {
+        Some((key @ ("id" | "after" | "touches" | "max_bounces" | "fix_red"), value)) if is_one_word(value) => {
             let what = format!(
                 "`{key}:` is a setting of a block, and this list has a task on each line: put a line \
                  that is just `---` between its tasks"
@@ -181,8 +181,8 @@ fn one_block(lines: &[(usize, &str)]) -> Result<Option<LoopTask>, SourceError> {
     Ok(Some(found))
 }
 
-const SETTINGS: [&str; 8] =
-    ["id", "after", "touches", "budget", "backend", "model", "gates", "max_bounces"];
+const SETTINGS: [&str; 9] =
+    ["id", "after", "touches", "budget", "backend", "model", "gates", "max_bounces", "fix_red"];
 
 fn setting(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
@@ -208,6 +208,7 @@ fn settle(task: &mut LoopTask, key: &str, value: &str) -> Result<(), String> {
             let positive = dollars.filter(|usd| *usd > Usd::ZERO);
             task.budget = Some(positive.ok_or("`budget` is an amount of dollars such as 2.50")?);
         }
+        "fix_red" => task.fix_red = value.parse().map_err(|_| "`fix_red` is `true` or `false`")?,
         _ => {
             let bounces = value.parse().ok().filter(|bounces| *bounces > 0);
             task.max_bounces = Some(bounces.ok_or("`max_bounces` is a number from 1")?);

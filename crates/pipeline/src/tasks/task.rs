@@ -29,11 +29,42 @@ pub struct LoopTask {
     pub gates: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bounces: Option<u32>,
+    /// Checks that are red before it begins are what it has to make green.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fix_red: bool,
     /// The person ticked it off already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ticked: bool,
     /// Where it begins in its file, counted from 1.
     pub line: u32,
+    /// How often the person wrote it anew after it fell short, while its loop is open.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub edition: u32,
+}
+
+fn is_first(edition: &u32) -> bool {
+    *edition == 0
+}
+
+impl LoopTask {
+    /// What the results of one edition are kept under.
+    pub fn key(&self, edition: u32) -> String {
+        match edition {
+            0 => self.id.clone(),
+            // No name that a person gives has such a letter.
+            later => format!("{}~{later}", self.id),
+        }
+    }
+
+    /// Returns whether another asks for the same work, under the same terms.
+    pub fn asks_like(&self, other: &Self) -> bool {
+        let terms = |task: &Self| {
+            let Self { text, budget, backend, model, gates, max_bounces, fix_red, .. } =
+                task.clone();
+            (text, budget, backend, model, gates, max_bounces, fix_red)
+        };
+        terms(self) == terms(other)
+    }
 }
 
 /// How a list is written.

@@ -34,8 +34,8 @@ pub struct TaskLoop {
     freed: Vec<Timestamp>,
     /// Agents over their limit, and until when.
     limits: BTreeMap<String, Timestamp>,
-    /// Nothing lands before.
-    land_after: Option<Timestamp>,
+    /// Landings that met a limit, and when each is tried again.
+    land_after: BTreeMap<usize, Timestamp>,
     runs: u32,
     results: u32,
     streak: u32,
@@ -69,7 +69,7 @@ impl TaskLoop {
             queue: Vec::new(),
             freed: Vec::new(),
             limits: BTreeMap::new(),
-            land_after: None,
+            land_after: BTreeMap::new(),
             runs: 0,
             results: 0,
             streak: 0,
@@ -132,9 +132,10 @@ impl TaskLoop {
 
     /// Says what to do next.
     pub fn next(&self, view: LoopView) -> LoopMove {
-        let lands = self.queue.first().filter(|_| !self.standing.contains(&TaskStanding::Landing));
-        let land_later = self.land_after.filter(|after| *after > view.now);
-        if let (Some(&task), None, false) = (lands, land_later, view.interrupted) {
+        let is_landing = self.standing.contains(&TaskStanding::Landing);
+        let later = |task: &usize| self.land_after.get(task).filter(|after| **after > view.now);
+        let lands = self.queue.iter().find(|task| later(task).is_none());
+        if let (Some(&task), false, false) = (lands, is_landing, view.interrupted) {
             return LoopMove::Land { task, attempt: self.attempt[task] };
         }
         let busy = self.is_busy(view);
@@ -145,15 +146,17 @@ impl TaskLoop {
                 // What is left comes after tasks that wait for a person.
                 Err(NotNow::Busy) if !busy => return LoopMove::Stop(LoopStop::Through),
                 Err(NotNow::Until { until, limited }) => {
-                    let limited = limited.filter(|_| !busy);
+                    let limited = limited.filter(|_| !self.is_working());
                     return LoopMove::Wait { until: Some(until), limited };
                 }
                 Err(NotNow::Stop(_) | NotNow::Busy) => {}
             }
         }
-        let limited = land_later.filter(|_| !self.is_working());
-        let limited = limited.and_then(|_| lands.map(|&task| self.backend(task).to_owned()));
-        LoopMove::Wait { until: land_later, limited }
+        let next =
+            self.queue.iter().filter_map(|task| later(task).map(|after| (*after, *task))).min();
+        let limited = next.filter(|_| !self.is_working());
+        let limited = limited.map(|(_, task)| self.backend(task).to_owned());
+        LoopMove::Wait { until: next.map(|(after, _)| after), limited }
     }
 
     /// Whether something is to come to rest first. Once a person interrupts, what is verified may
@@ -235,27 +238,56 @@ impl TaskLoop {
     /// The run of a task waits for something.
     pub fn parked(&mut self, task: usize, park: Park, until: Option<Timestamp>, now: Timestamp) {
         self.freed.push(now);
+        self.limited(task, park, until);
+        self.standing[task] = TaskStanding::Parked { park, until };
+    }
+
+    /// The agent of a task is over its limit: nothing is begun with it until that is over.
+    fn limited(&mut self, task: usize, park: Park, until: Option<Timestamp>) {
         if let (Park::Quota, Some(until)) = (park, until) {
             let backend = self.backend(task).to_owned();
             let known = self.limits.entry(backend).or_insert(until);
             *known = until.max(*known);
         }
-        self.standing[task] = TaskStanding::Parked { park, until };
+    }
+
+    /// The branch has the work of a task already, and the record does not say so yet: it is the first to
+    /// land, because no other can land below it.
+    pub fn lands_first(&mut self, task: usize) {
+        if self.queue.contains(&task) {
+            self.queue.retain(|queued| *queued != task);
+            self.queue.insert(0, task);
+        }
+    }
+
+    /// The person wrote a task that fell short anew: it is worked on again, and so is what came after it.
+    pub fn edited(&mut self, task: usize) {
+        self.standing[task] = TaskStanding::Waiting;
+        (self.attempt[task], self.returns[task]) = (1, 0);
+        for standing in &mut self.standing {
+            if *standing == TaskStanding::Blocked {
+                *standing = TaskStanding::Waiting;
+            }
+        }
+        self.block();
     }
 
     /// A verified task is being brought onto the branch.
     pub fn landing(&mut self, task: usize) {
         self.queue.retain(|queued| *queued != task);
+        self.land_after.remove(&task);
         self.standing[task] = TaskStanding::Landing;
     }
 
-    /// A landing cannot go on: it waits for a limit to be over, or for a person.
+    /// A landing cannot go on: it waits for a limit to be over, or for a person. Others land
+    /// meanwhile, so its next turn may find another tip.
     pub fn landing_parked(&mut self, task: usize, park: Park, until: Option<Timestamp>) {
         // Of what its part of the budget was too small for it asks again, with what is left then.
         if let (Park::Quota | Park::Budget, Some(until)) = (park, until) {
             self.standing[task] = TaskStanding::Verified;
             self.queue.insert(0, task);
-            self.land_after = Some(until);
+            self.land_after.insert(task, until);
+            self.limited(task, park, Some(until));
         } else {
             self.standing[task] = TaskStanding::Parked { park, until };
         }

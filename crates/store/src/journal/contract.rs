@@ -428,9 +428,18 @@ fn a_change_touches_only_what_it_names(journal: &dyn Journal) {
         tokens: Some(run.tokens),
         cost: Some(run.cost),
         settings: Some(run.settings.clone()),
+        if_open: false,
     };
     journal.update_run(run.id, &everything, &[]).unwrap();
+    assert_eq!(journal.run(run.id).unwrap().as_ref(), Some(&run));
+
+    // What is over stays over for a change that is meant for what is not.
+    let cancels =
+        RunChange { state: Some(RunState::Parked), if_open: true, ..RunChange::default() };
+    journal.update_run(run.id, &cancels, &[]).unwrap();
     assert_eq!(journal.run(run.id).unwrap(), Some(run));
+    let nobody = journal.update_run(run_id(9), &cancels, &[]);
+    assert!(matches!(nobody, Err(JournalError::NoSuchRun { .. })));
 
     let nobody = journal.update_run(run_id(9), &everything, &[event(2)]);
     assert!(matches!(nobody, Err(JournalError::NoSuchRun { .. })));

@@ -11,10 +11,20 @@ use spore_model::{Cost, Run, RunId, Timestamp, Usage, Usd};
 use super::rows::{self, JsonWord, RUN};
 use crate::journal::{BounceRow, RunQuery, Spending, SpendingBy};
 
-/// What was spent by a run: booked on it, or, where sessions below it were booked on runs of
-/// their own, summed up in its row at its end.
-const SPENT: &str = "max(run.cost_nanos, (
-    SELECT coalesce(sum(cost_nanos), 0) FROM ledger WHERE root = run.id))";
+/// A run with all that is below it: sessions of a list, a race or a flow are booked on its tasks.
+const BELOW: &str = "(WITH RECURSIVE below (id) AS (
+    SELECT run.id UNION ALL
+    SELECT part.id FROM run AS part JOIN below ON part.parent = below.id
+      WHERE part.kind NOT IN ('bounce', 'session'))
+    SELECT id FROM below)";
+
+/// What was spent by a run: booked on it or below it, or summed up in its row at its end.
+fn spent_in_all() -> String {
+    format!(
+        "max(run.cost_nanos, (
+           SELECT coalesce(sum(cost_nanos), 0) FROM ledger WHERE root IN {BELOW}))"
+    )
+}
 
 /// Leaves out the runs that a race is made of.
 const NO_RACER: &str = "(run.parent IS NULL OR
@@ -52,7 +62,7 @@ impl Conditions {
         let booked = |column: &str| {
             format!(
                 "(run.{column} = :{column} OR EXISTS (
-                   SELECT 1 FROM ledger WHERE root = run.id AND ledger.{column} = :{column}))"
+                   SELECT 1 FROM ledger WHERE root IN {BELOW} AND ledger.{column} = :{column}))"
             )
         };
         for (column, name, asked) in [
@@ -72,7 +82,7 @@ impl Conditions {
             conditions.add(holds, ":text", text.clone().into());
         }
         if let Some(usd) = query.min_cost {
-            conditions.add(&format!("{SPENT} >= :usd"), ":usd", usd.as_nanos().into());
+            conditions.add(&format!("{} >= :usd", spent_in_all()), ":usd", usd.as_nanos().into());
         }
         if let Some(least) = query.lasted {
             let millis = i64::try_from(least.least.as_millis()).unwrap_or(i64::MAX);

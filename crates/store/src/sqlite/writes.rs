@@ -72,6 +72,7 @@ pub(super) fn change_run(
     change: &RunChange,
 ) -> Result<(), JournalError> {
     match update_run(connection, id, change).map_err(journal_error)? {
+        0 if change.if_open => require_run(connection, id),
         0 => Err(JournalError::NoSuchRun { run: id }),
         _ => Ok(()),
     }
@@ -96,10 +97,11 @@ fn update_run(connection: &Connection, id: RunId, change: &RunChange) -> rusqlit
              cost_nanos = coalesce(:cost_nanos, cost_nanos),
              cost_estimated = coalesce(:cost_estimated, cost_estimated),
              settings = coalesce(:settings, settings)
-         WHERE id = :id",
+         WHERE id = :id AND NOT (:if_open AND state = 'ended')",
     )?;
     update.execute(named_params! {
         ":id": JsonWord(id),
+        ":if_open": change.if_open,
         ":state": change.state.map(JsonWord),
         ":outcome": change.outcome.map(JsonWord),
         ":set_park": change.park.is_some(),

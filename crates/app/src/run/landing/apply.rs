@@ -21,7 +21,7 @@ pub(crate) mod tests;
 use std::path::PathBuf;
 
 use spore_git::Repository;
-use spore_model::{CommitId, Park, RunId};
+use spore_model::{CommitId, Outcome, Park, RunId};
 use spore_runs::{Applied, Apply};
 
 use crate::base::run_files::RunFiles;
@@ -31,7 +31,8 @@ use crate::{Result, Surroundings, Workspace};
 pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
 pub(crate) use landing::{Landing, LandingEnd, MOST_MERGES, Refused, listed};
 pub(crate) use message::{
-    CommitJudge, CommitStory, RebasedStory, commit_message, rebased_message, revert_message,
+    CommitJudge, CommitStory, RebasedStory, commit_message, joining_message, rebased_message,
+    revert_message,
 };
 
 /// What came of verified work where it was to be applied.
@@ -43,6 +44,15 @@ pub(crate) enum ApplyEnd {
         park: Park,
         reason: String,
     },
+}
+
+/// Returns what a run is called that waits for this.
+pub(crate) const fn outcome_of(park: Park) -> Outcome {
+    match park {
+        Park::Quota => Outcome::QuotaParked,
+        Park::Interrupt => Outcome::Interrupted,
+        Park::Budget | Park::Human => Outcome::NeedsHuman,
+    }
 }
 
 /// What came of verified work on the commit that a branch moved on to.

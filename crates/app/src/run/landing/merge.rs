@@ -121,21 +121,36 @@ pub(crate) fn planned_merge(
         match journal.run(id)? {
             None => return Ok(Some(id)),
             Some(run) if run.base_commit.as_ref() == Some(tip) => return Ok(Some(id)),
-            Some(run) if run.is_open() => {
-                let change = RunChange {
-                    state: Some(RunState::Ended),
-                    outcome: Some(Outcome::Interrupted),
-                    park: Some(None),
-                    reason: Some("the branch moved on again".to_owned()),
-                    ended: Some(now),
-                    ..RunChange::default()
-                };
-                journal.update_run(id, &change, &[])?;
-            }
-            Some(_) => {}
+            Some(_) => give_up(journal, id, now)?,
         }
     }
     Ok(None)
+}
+
+/// Ends the run of a merge onto a commit that the branch has left, if it is not over.
+pub(crate) fn give_up(journal: &dyn Journal, id: RunId, now: Timestamp) -> Result<()> {
+    if !journal.run(id)?.is_some_and(|run| run.is_open()) {
+        return Ok(());
+    }
+    let change = RunChange {
+        state: Some(RunState::Ended),
+        outcome: Some(Outcome::Interrupted),
+        park: Some(None),
+        reason: Some("the branch moved on again".to_owned()),
+        ended: Some(now),
+        ..RunChange::default()
+    };
+    Ok(journal.update_run(id, &change, &[])?)
+}
+
+/// Returns whether the run of a merge is over and says nothing about the work: what it was to land on
+/// could not be checked, or the run was given up.
+pub(crate) fn says_nothing(journal: &dyn Journal, id: RunId) -> Result<bool> {
+    let Some(run) = journal.run(id)?.filter(|run| run.state == RunState::Ended) else {
+        return Ok(false);
+    };
+    let rebased: Option<Done> = of_step(journal, &run, &StepKey::rebase())?;
+    Ok(rebased.is_none() || run.outcome == Some(Outcome::Interrupted))
 }
 
 /// Reads what came of a merge that has a row.
@@ -162,13 +177,15 @@ pub(crate) fn told(
         return Ok(all(MergeEnd::Blocked { reason }));
     };
     let landed = match of_step(journal, run, &StepKey::commit())? {
+        Some(Done::Committed { commit }) if asked.entries.len() == 1 => Some(vec![commit]),
         Some(Done::Committed { commit }) => {
-            Some(repository.log(&[commit], std::slice::from_ref(asked.tip))?)
+            // Parents first, as they are stacked.
+            let commits = repository.log(&[commit], std::slice::from_ref(asked.tip))?;
+            Some(commits.into_iter().map(|commit| commit.id).collect())
         }
         _ => None,
     };
-    // Parents first, as they are stacked.
-    let mut landed = landed.map(|commits| commits.into_iter().map(|commit| commit.id));
+    let mut landed = landed.map(Vec::into_iter);
     let mut ends = Vec::new();
     for (entry, RebasedEntry { owner, fate }) in asked.entries.iter().zip(fates) {
         let end = match fate {

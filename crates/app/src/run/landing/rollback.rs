@@ -79,7 +79,7 @@ pub fn rollback(around: &Surroundings, asked: &Rollback) -> Result<RolledBack> {
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let run = report::find_run(&journal, &asked.run)?;
-    refuse_others(&run)?;
+    refuse_others(&workspace, &run)?;
     if run.mark == Some(RunMark::RolledBack) {
         return Ok(account(&run, RollbackState::Already, &RollbackPlan::default(), None));
     }
@@ -364,16 +364,21 @@ fn in_the_way(why: &Refused, back: &Landing, run: &Run) -> Error {
     }
 }
 
-fn refuse_others(run: &Run) -> Result<()> {
-    if run.kind == RunKind::Orchestrate {
+/// What other kinds of runs merged is taken out again; their branches stay as they are.
+fn refuse_others(workspace: &Workspace, run: &Run) -> Result<()> {
+    let has_merged = workspace.run_files(run.id).landing_note("landing").exists();
+    if run.kind == RunKind::Orchestrate || has_merged {
         return Ok(());
     }
     let kind = run.kind.as_str();
     Err(Error::new(
         Fault::BadInput,
-        format!("run {} is a {kind}: it applied nothing that could be taken back", run.id.short()),
+        format!(
+            "run {} is a {kind} that merged nothing: there is nothing to take back",
+            run.id.short()
+        ),
     )
-    .hint("name the run of an `orchestrate`; `spore runs list` shows them"))
+    .hint("what is on a branch of its own is yours to keep or to delete"))
 }
 
 fn refuse_unfinished(run: &Run) -> Result<()> {

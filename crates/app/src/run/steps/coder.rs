@@ -8,6 +8,7 @@ use spore_pipeline::{Done, Evidence, Shortfall, Step};
 use crate::base::checkouts::Snapshot;
 use crate::base::run_refs;
 use crate::base::secrets::secrets_in;
+use crate::report::diff::told_diff;
 use crate::run::context::RunContext;
 use crate::run::left::BegunSession;
 use crate::run::sessions::StepSession;
@@ -106,8 +107,8 @@ impl RunContext<'_> {
             &self.project.around.secrets(),
             &self.project.config.commit.allow_secrets,
         )?;
-        let text =
-            if secrets.is_empty() { diff.text } else { spore_secrets::strike_out(&diff.text) };
+        let text = told_diff(&diff);
+        let text = if secrets.is_empty() { text } else { spore_secrets::strike_out(&text) };
         self.project.around.write_file(&self.files().diff(bounce), text.as_bytes())?;
         let changed_files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Snapshot { files: changed_files });

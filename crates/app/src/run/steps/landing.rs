@@ -9,7 +9,7 @@ use crate::base::run_refs;
 use crate::run::context::RunContext;
 use crate::run::landing::apply::{
     self, ApplyEnd, Brought, CommitJudge, CommitStory, RebasedStory, Site, commit_message,
-    rebased_message,
+    joining_message, rebased_message,
 };
 use crate::run::landing::merge::{MergeAsked, MergePlace, MergeRuns, brought, planned_merge};
 use crate::run::settings::MergeEntry;
@@ -49,11 +49,11 @@ impl RunContext<'_> {
         Ok(Done::Committed { commit })
     }
 
-    /// Makes a commit of each entry that was brought onto the base, in their order. What is said of
-    /// them all is said of the tree with all of them.
+    /// Makes a commit of each entry that was brought onto the base, in their order. What the checks said
+    /// is told of the tree that they saw, which is the last.
     fn commit_rebased(&mut self, ticket: &Ticket) -> Result<Done> {
-        let (entries, judged_again) = match self.steps().result(&StepKey::rebase())? {
-            Some(Done::Rebased { entries, overlap, .. }) => (entries, !overlap.is_empty()),
+        let (checked, entries, judged_again) = match self.steps().result(&StepKey::rebase())? {
+            Some(Done::Rebased { tree, entries, overlap }) => (tree, entries, !overlap.is_empty()),
             _ => return Err(Error::new(Fault::Bug, "nothing was brought together")),
         };
         let proof = match self.steps().result(&StepKey::gates(1))? {
@@ -67,15 +67,25 @@ impl RunContext<'_> {
             let judged = repository.tree_of(&entry.commit)?;
             let known = repository
                 .log(std::slice::from_ref(&entry.commit), std::slice::from_ref(&entry.base))?;
-            let original = known.last().map(|commit| commit.message.as_str());
+            let original = match known.last() {
+                _ if entry.joins => {
+                    let said = &self.run.settings.task;
+                    joining_message(said, entry.owner, judged_again)
+                }
+                Some(commit) => commit.message.clone(),
+                None => "verified work".to_owned(),
+            };
+            let is_its_own = |judged: &&TreeId| **judged != tree && !judged_again && !entry.joins;
             let message = rebased_message(&RebasedStory {
-                original: original.unwrap_or("verified work"),
+                original: &original,
                 merge: self.run.id,
                 tree: &tree,
-                judged: Some(&judged).filter(|judged| **judged != tree && !judged_again),
-                proof: proof.as_ref(),
+                judged: Some(&judged).filter(is_its_own),
+                proof: proof.as_ref().filter(|_| tree == checked),
             });
-            top = repository.commit_with_parents(&tree, &[&top], &message, when)?;
+            let parents = [&top, &entry.commit];
+            let parents = if entry.joins { &parents[..] } else { &parents[..1] };
+            top = repository.commit_with_parents(&tree, parents, &message, when)?;
         }
         self.set_ref(&run_refs::own(self.run.id, "result"), &top)?;
         Ok(Done::Committed { commit: top })
@@ -121,7 +131,7 @@ impl RunContext<'_> {
             return Ok(Brought::Not("the branch moves on faster than it is checked".to_owned()));
         };
         let base = self.run.settings.base.clone();
-        let entries = [MergeEntry { owner: self.run.id, base, commit: commit.clone() }];
+        let entries = [MergeEntry::new(self.run.id, base, commit.clone())];
         let before = self.cost_of(id)?;
         let left = self.budget.left().unwrap_or(self.run.settings.budget);
         let place = MergePlace {

@@ -14,6 +14,7 @@ use spore_pipeline::{Done, RebaseFate, RebasedEntry, WrittenTests};
 use crate::base::error::bug;
 use crate::base::run_refs;
 use crate::base::step::recorded;
+use crate::report::diff::told_diff;
 use crate::run::context::RunContext;
 use crate::run::settings::{MergeEntry, settings_of};
 use crate::{Error, Result, Update};
@@ -49,7 +50,8 @@ impl RunContext<'_> {
         let commit = self.commit_for_checks(&tree, ticket)?;
         self.set_ref(&run_refs::bounce(self.run.id, 1), &commit)?;
         let diff = self.diff(&tree)?;
-        self.project.around.write_file(&self.files().diff(1), diff.text.as_bytes())?;
+        let told = told_diff(&diff);
+        self.project.around.write_file(&self.files().diff(1), told.as_bytes())?;
         let files = u32::try_from(diff.files.len()).unwrap_or(u32::MAX);
         self.progress.update(&Update::Rebased {
             onto: tip.to_string(),

@@ -28,6 +28,7 @@ fn told(text: &str) -> Vec<String> {
         line.extend(task.backend.iter().map(|name| format!(" | by {name}")));
         line.extend(task.model.iter().map(|name| format!(" | with {name}")));
         line.extend(task.max_bounces.map(|bounces| format!(" | {bounces} bounces")));
+        line.extend(task.fix_red.then_some(" | mends what is red"));
         line
     };
     list.tasks.iter().map(one).collect()
@@ -62,6 +63,10 @@ fn blocks_are_joined_and_may_begin_with_settings() {
              slow.sh | by codex | with high | 5 bounces",
         ],
     );
+    check(
+        "gates: sh due.sh\nfix_red: true\nMend it.\n---\nfix_red: false\nLeave it.\n",
+        &["Mend it. | gates sh due.sh | mends what is red", "Leave it."],
+    );
 }
 
 #[test]
@@ -87,6 +92,9 @@ fn what_cannot_be_meant_is_refused_with_its_line() {
         ("---\nbudget: much\nx\n", "refused: line 2: `budget` is an amount of dollars"),
         ("---\nbudget: 0\nx\n", "refused: line 2: `budget` is an amount of dollars"),
         ("---\nmax_bounces: 0\nx\n", "refused: line 2: `max_bounces` is a number from 1"),
+        ("---\nfix_red: yes\nx\n", "refused: line 2: `fix_red` is `true` or `false`"),
+        ("---\nfix_red:\nx\n", "refused: line 2: `fix_red` has no value"),
+        ("mend it\nfix_red: true\n", "refused: line 2: `fix_red:` is a setting of a block"),
         ("---\nid:\nx\n", "refused: line 2: `id` has no value"),
         ("---\nid: a\nid: b\nx\n", "refused: line 3: `id` is said twice"),
         ("---\nid: a\n---\n", "refused: line 2: these settings belong to no task"),

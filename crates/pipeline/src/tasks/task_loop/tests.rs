@@ -33,7 +33,8 @@ fn at(millis: i64) -> Timestamp {
 
 /// A loop that is played: every task takes one tick, and `fates` say what comes of its runs, a
 /// letter for each: `v`erified, `e`scalated, `f`ailed, `b`udget, `p`art of it, `h`uman, `q`uota for five
-/// ticks, `c`omes back from its landing, `l`anding lacks budget once, `i`nfrastructure. What is not said is verified.
+/// ticks, `c`omes back from its landing, `l`anding lacks budget once, `m`eets a limit in
+/// its landing for five ticks, `i`nfrastructure. What is not said is verified.
 struct Play {
     machine: TaskLoop,
     fates: BTreeMap<String, Vec<char>>,
@@ -97,7 +98,7 @@ impl Play {
             return self.machine.parked(task, park, until, now);
         }
         let outcome = match fate {
-            'v' | 'c' | 'l' => Outcome::Success,
+            'v' | 'c' | 'l' | 'm' => Outcome::Success,
             'e' => Outcome::NeedsEscalation,
             'd' => Outcome::DepthExceeded,
             _ => Outcome::Failure,
@@ -122,6 +123,7 @@ impl Play {
         } else if let Some(mark) = match fate {
             'c' => Some('<'),
             'l' => Some('~'),
+            'm' => Some('^'),
             _ => None,
         } {
             self.fates.get_mut(&name).unwrap().insert(0, mark);
@@ -136,6 +138,12 @@ impl Play {
             self.log.push(format!("{name}~"));
             self.machine.landing(task);
             return self.machine.landing_parked(task, Park::Budget, Some(at(self.now)));
+        }
+        if self.fates.get(&name).is_some_and(|fates| fates.first() == Some(&'^')) {
+            self.fates.get_mut(&name).unwrap().remove(0);
+            self.log.push(format!("{name}^"));
+            self.machine.landing(task);
+            return self.machine.landing_parked(task, Park::Quota, Some(at(self.now + 5)));
         }
         let back = self.fates.get(&name).is_some_and(|fates| fates.first() == Some(&'<'));
         let landing = match back {
@@ -316,6 +324,38 @@ fn a_limit_parks_its_agent_and_no_other_and_goes_on_by_itself() {
         rules(1),
         "a? (claude) a? (claude) a? (claude) a? (claude) a b c d -> Success: 4 of 4 tasks verified",
     );
+}
+
+#[test]
+fn a_limit_met_in_a_landing_holds_up_that_landing_and_its_agent_alone() {
+    let list =
+        "id: a\nx\n---\nid: b\nbackend: codex\nx\n---\nid: c\nbackend: codex\nx\n---\nid: d\nx\n";
+    check(list, "a=m", rules(2), "a^ b c (claude) a d -> Success: 4 of 4 tasks verified");
+    check("a\n", "a=m", rules(1), "a^ (claude) a -> Success: 1 of 1 task verified");
+}
+
+#[test]
+fn a_task_that_was_written_anew_is_worked_on_again_with_what_comes_after_it() {
+    let list = "id: a\nx\n---\nid: b\nafter: a\nx\n---\nid: c\nx\n";
+    let mut play = Play::new(list, "a=e c=f", rules(1));
+    assert_eq!(play.play(), LoopStop::Through);
+    assert_eq!(play.machine.standing(1), &TaskStanding::Blocked);
+    play.machine.edited(0);
+    assert_eq!(play.play(), LoopStop::Through);
+    assert_eq!(play.log.join(" "), "a! c! a b");
+    assert_eq!(play.machine.standing(2), &TaskStanding::FellShort(Outcome::Failure));
+}
+
+#[test]
+fn work_that_the_branch_has_already_lands_before_all_other() {
+    let mut play = Play::new("a\nb\n", "", rules(2));
+    for task in [0, 1] {
+        play.machine.begun(task);
+        play.end(task);
+    }
+    play.machine.lands_first(1);
+    let _ = play.play();
+    assert_eq!(play.log.join(" "), "b a");
 }
 
 #[test]

@@ -83,6 +83,13 @@ pub(crate) struct RebasedStory<'a> {
     pub(crate) proof: Option<&'a ProofSummary>,
 }
 
+/// Returns the message of the commit that joins a branch of verified commits to another. They have
+/// verdicts of their own; this one has one where a verifier judged the two together.
+pub(crate) fn joining_message(said: &str, owner: RunId, is_judged: bool) -> String {
+    let verdict = if is_judged { "Spore-Verdict: supports\n" } else { "" };
+    format!("{}\n\nSpore-Run: {owner}\n{verdict}", said.trim_end())
+}
+
 /// Returns the message of work on another commit: as it was, with trailers of what landed.
 pub(crate) fn rebased_message(story: &RebasedStory<'_>) -> String {
     let (said, trailers) = split_trailers(story.original);
