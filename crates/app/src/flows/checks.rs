@@ -250,7 +250,8 @@ impl Checks<'_> {
             // What decides by itself how it is checked is not even checked.
             Some(refused) => (Vec::new(), vec![refused]),
             None => {
-                let (what, which) = ((&commit, &tree), (cycle, &self.settings.gates));
+                let what = (&commit, &tree);
+                let which = (cycle, self.settings.gates.as_slice());
                 let Checked::Done(results) =
                     self.check(repository, gates, what, which, progress)?
                 else {
