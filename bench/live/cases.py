@@ -194,7 +194,8 @@ def ten_tasks(bench, exercises, place, repo):
         words = " ".join(exercise.task().split()).replace(
             exercise.solution, f"{exercise.slug}/{exercise.solution}"
         )
-        tasks.append(f"id: {exercise.slug}\ngates: sh check.sh {exercise.slug} {modules}\n{words}\n")
+        gates = f"gates: sh check.sh {exercise.slug} {modules}\nfix_red: true"
+        tasks.append(f"id: {exercise.slug}\n{gates}\n{words}\n")
     (repo / "check.sh").write_text(CHECK)
     (repo / ".gitignore").write_text("__pycache__/\n.spore/\n")
     for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "stubs"]):
@@ -207,6 +208,8 @@ def ten_tasks(bench, exercises, place, repo):
     assert report, ran.stderr[-500:]
     branch = git(repo, "for-each-ref", "--format=%(refname)", "refs/heads/spore/loop")
     landed = git(repo, "log", "--format=%H", f"{head}..{branch}").split() if branch else []
+    asked = list(repo.glob(".spore/runs/**/coder/transcript.jsonl"))
+    assert len(asked) >= len(exercises), f"{len(asked)} coders were asked for {len(exercises)} tasks"
     done = [task for task in report["tasks"] if task["status"] == "verified"]
     assert len(landed) == len(done), f"{len(done)} tasks are called verified, {len(landed)} commits are there"
     tree = place / "tip"

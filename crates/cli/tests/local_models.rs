@@ -22,7 +22,7 @@ fn works() -> ModelScenario {
         .serving(MODEL)
         .turn(write("42").when(is_coder()))
         .turn(Turn::says("Done.").when(is_coder()))
-        .turn(Turn::says(SUPPORTS).when(When::contains("verifier in bounce")))
+        .turn(Turn::says(SUPPORTS).when(When::contains("verifier in bounce")).sticky())
 }
 
 fn env(server: &ModelServer) -> TestEnv {

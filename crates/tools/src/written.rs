@@ -25,6 +25,9 @@ const CALLS: usize = 32;
 /// How much of a name is repeated to the model.
 const NAME_CHARS: usize = 80;
 
+/// How long a call may be that is shown to the model as it should have been.
+const SHOWN_BYTES: usize = 400;
+
 const SEARCH: &str = "<<<<<<< SEARCH";
 const DIVIDER: &str = "=======";
 const REPLACE: &str = ">>>>>>> REPLACE";
@@ -220,15 +223,30 @@ fn json_call(content: &str, tools: &Registry) -> Result<(String, Value), String>
     let value = once::parse(content.trim()).map_err(|error| {
         let error = error.to_string();
         let hint = match error.starts_with("trailing") {
-            true => "write a block of its own for each call",
+            true => first_alone(content, tools)
+                .unwrap_or_else(|| "write a block of its own for each call".to_owned()),
             false if content.contains("\"content\"") => {
-                "a file with several lines is written better as a block ```write PATH"
+                "a file with several lines is written better as a block ```write PATH".to_owned()
             }
-            false => "write it again",
+            false => "write it again".to_owned(),
         };
         format!("the block must be one JSON object and nothing else ({error}); {hint}")
     })?;
     call_of(value, tools)
+}
+
+/// Shows a model that wrote several calls into one block what the first of them alone looks like:
+/// told only in words, small models write the same block again.
+fn first_alone(content: &str, tools: &Registry) -> Option<String> {
+    let first = serde_json::Deserializer::from_str(content).into_iter::<Value>().next()?.ok()?;
+    let (name, arguments) = call_of(first, tools).ok()?;
+    let call = format!("{{\"name\": \"{name}\", \"arguments\": {arguments}}}");
+    (call.len() <= SHOWN_BYTES).then(|| {
+        format!(
+            "there are several calls in it. Make one at a time: answer with this block alone, and \
+             with the next when its result is there:\n\n```json\n{call}\n```\n\n"
+        )
+    })
 }
 
 fn call_of(value: Value, tools: &Registry) -> Result<(String, Value), String> {

@@ -89,7 +89,7 @@ impl ToolLoop<'_> {
             format!("Line {line} of your answer: {why}. Nothing from there on was done.")
         });
         if let Some(reason) = self.gives_up(fault.as_deref(), is_cut) {
-            return Some((Outcome::Failure, Some(reason)));
+            return Some((Outcome::Partial, Some(reason)));
         }
         told.extend(fault);
         told.extend(is_cut.then(|| CUT.to_owned()));

@@ -128,6 +128,11 @@ fn what_is_not_whole_is_not_done() {
 #[test]
 fn one_block_is_one_call() {
     check(&format!("```json\n{READ}\n{READ}\n```"), &["1! the block must be one JSON object"]);
+    let told = read(&format!("```json\n{READ}\n{{}}\n```"), &tools()).fault.unwrap().why;
+    let alone = format!(
+        "answer with this block alone, and with the next when its result is there:\n\n```json\n{READ}\n```"
+    );
+    assert!(told.replace("\":\"", "\": \"").contains(&alone), "{told}");
     check(&format!("```json\n[{READ}, {READ}]\n```"), &["1! one block holds one call, not a list"]);
     check(&format!("<tool_call>{READ}{READ}</tool_call>"), &["1! the block must be one JSON"]);
     check(&format!("```json\n{READ}\nI read it.\n```"), &["1! the block must be one JSON object"]);

@@ -162,7 +162,7 @@ fn a_branch_is_removed_and_a_ref_keeps_its_commit() {
     assert_eq!(yard.users(), before);
     assert_eq!(row(&yard).status(false), RunStatus::RolledBack);
     let event: serde_json::Value = serde_json::from_str(&events(&yard)[0]).unwrap();
-    assert_eq!(event["source"], json!({ "kind": "human", "name": "rollback" }));
+    assert_eq!(event["source"], json!({ "kind": "human", "name": "rollback", "own": true }));
     let again = roll(&yard, false).unwrap();
     assert_eq!((again.state, again.deeds.len()), (RollbackState::Already, 0));
     assert_eq!(events(&yard).len(), 1);
