@@ -44,8 +44,8 @@ impl RepeatedCall {
         *self = Self { sum, times, turn };
         (times > 1).then(|| {
             format!(
-                "\n\nYou made this very call {times} times in a row, and nothing is different. Do \
-                 something else."
+                "You made this very call {times} times in a row, and its answer is the same as \
+                 before. Do the next step now: make another call, or end where all is done."
             )
         })
     }

@@ -51,12 +51,15 @@ pub(super) struct ContextRoom {
     scale: f64,
     /// What the last request was estimated at.
     asked: u64,
+    /// Something that was said is no longer there to read.
+    has_left_out: bool,
 }
 
 impl ContextRoom {
     pub(super) fn of(settings: &ApiSettings) -> Self {
         let window = settings.context_window;
-        Self { window, is_small: settings.is_small(), scale: 1.0, asked: 0 }
+        let is_small = settings.is_small();
+        Self { window, is_small, scale: 1.0, asked: 0, has_left_out: false }
     }
 
     /// What an answer may have: at most a quarter of a small window.
@@ -291,8 +294,12 @@ impl ToolLoop<'_> {
             };
             fixed += history::tokens_of(schemas.map(bytes).sum());
         }
+        let sum = |turns: &[ConversationTurn]| turns.iter().map(history::tokens).sum::<u64>();
+        let before = sum(turns);
         history::fit(turns, fixed, estimated as u64)?;
-        self.room.asked = fixed + turns.iter().map(history::tokens).sum::<u64>();
+        let after = sum(turns);
+        self.room.has_left_out |= after < before;
+        self.room.asked = fixed + after;
         Ok(())
     }
 
@@ -487,7 +494,8 @@ impl ToolLoop<'_> {
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);
         if let Some(note) = self.progress.repeated.count(self.progress.turns, call, &text) {
-            text.push_str(&note);
+            // The model can still read what it was told, unless that had to make room.
+            text = if self.room.has_left_out { format!("{text}\n\n{note}") } else { note };
         }
         CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }
     }

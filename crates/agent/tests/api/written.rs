@@ -140,17 +140,20 @@ fn a_server_that_holds_its_model_to_a_schema_gets_one() {
 #[test]
 fn a_small_window_is_never_filled_and_the_task_never_left_out() {
     let write = |bytes: usize| format!("```write big.txt\n{}```", "word word\n".repeat(bytes / 10));
-    let read = "```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"big.txt\"}}\n```";
+    // From another line each time: the same call again is answered with less.
+    let read = |from: u32| {
+        let arguments = json!({ "path": "big.txt", "from": from });
+        format!("```json\n{}\n```", json!({ "name": "read", "arguments": arguments }))
+    };
     for window in [4_000, 8_000, 32_000] {
         let mut scenario = ModelScenario::new().turn(Turn::says(&write(window)));
-        for _ in 0..8 {
-            scenario = scenario.turn(Turn::says(read));
+        for from in 1..=8 {
+            scenario = scenario.turn(Turn::says(&read(from)));
         }
         let mut scene = Scene::new(Protocol::Chat, scenario.turn(Turn::says("Done.")));
         scene.settings.call_form = CallForm::Text;
         scene.settings.context_window = window as u64;
         scene.settings.small_window = 32_000;
-        scene.settings.repeats = 20;
         scene.request.prompt = format!("Mend the sum. {}", "Mind it. ".repeat(200));
         assert_eq!(scene.play().outcome, Outcome::Success, "{window}");
         let requests = scene.server.requests();

@@ -489,6 +489,8 @@ impl LedCampaign<'_, '_> {
                     continue;
                 }
                 self.machine.apply(&part, &record);
+                // A process that was killed right after its record has told none of it.
+                self.own.signal(&part, attempt, &record)?;
                 self.ran.push((name, attempt));
             }
             if !is_fed {

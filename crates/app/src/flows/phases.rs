@@ -494,12 +494,22 @@ impl LedPhases<'_, '_> {
                     continue;
                 }
                 self.chosen.apply(step.part, &end);
+                self.announce(step.part, step.attempt, &end)?;
                 self.ran.push((phase.name.clone(), step.attempt));
             }
             if !is_fed {
                 return Ok(());
             }
         }
+    }
+
+    /// Writes the signal of a phase that is over, also for a process that was killed before it could.
+    fn announce(&self, phase: usize, attempt: u32, end: &ChildEnd) -> Result<()> {
+        let (ground, name) = (self.own.ground, &self.own.plan.phases[phase].name);
+        let times = usize::try_from(attempt).unwrap_or(usize::MAX);
+        let dir = self.own.place.dir.join(attempt_dir(phase, name, times));
+        let manifest = ground.path_of(&dir.join("manifest.json"));
+        ground.signal(end.run, name, &ground.pointer(&manifest))
     }
 }
 
@@ -553,10 +563,7 @@ impl Led for LedPhases<'_, '_> {
         if self.chosen.apply(phase, &end) {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;
             self.ran.push((name.to_owned(), attempt));
-            let times = usize::try_from(attempt).unwrap_or(usize::MAX);
-            let dir = own.place.dir.join(attempt_dir(phase, name, times));
-            let manifest = ground.path_of(&dir.join("manifest.json"));
-            ground.signal(end.run, name, &ground.pointer(&manifest))?;
+            self.announce(phase, attempt, &end)?;
         }
         Ok(Ok(end))
     }

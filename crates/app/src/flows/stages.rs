@@ -413,11 +413,19 @@ impl LedStages<'_, '_> {
                     continue 'fed;
                 }
                 self.take(step.part, &end);
+                self.announce(&stage.name, &end)?;
                 self.ran.push((stage.name.clone(), step.attempt));
                 continue 'fed;
             }
             return Ok(());
         }
+    }
+
+    /// Writes the signal of a stage that is over, also for a process that was killed before it could.
+    fn announce(&self, name: &str, end: &ChildEnd) -> Result<()> {
+        let (ground, signal) = (self.own.ground, format!("{}{name}", self.own.prefix));
+        let pointer = end.artifact.as_deref().map(|path| ground.pointer(path));
+        ground.signal(end.run, &signal, &pointer.unwrap_or_default())
     }
 
     fn take(&mut self, at: usize, end: &ChildEnd) -> bool {
@@ -470,9 +478,7 @@ impl Led for LedStages<'_, '_> {
             if let Some(branch) = own.own_branch() {
                 branch.follow()?;
             }
-            let signal = format!("{}{name}", own.prefix);
-            let pointer = end.artifact.as_deref().map(|path| ground.pointer(path));
-            ground.signal(end.run, &signal, &pointer.unwrap_or_default())?;
+            self.announce(name, &end)?;
         }
         Ok(Ok(end))
     }
