@@ -33,7 +33,7 @@ pub(super) fn canonical(
         "status": shown["status"],
         "tree": shown["run"]["tree_hash"],
         "bounces": bounces(&shown),
-        "parts": parts(&shown, traits, &lost),
+        "parts": parts(&shown, &run, traits, &lost),
         "refs": refs(env, &run, &names),
         "ledger": in_order(traits, ledger(&shown, traits, point, tally)),
         "turns": traits.goes_on.then(|| turns(&shown)),
@@ -53,7 +53,7 @@ fn in_order(traits: CommandTraits, mut values: Vec<Value>) -> Vec<Value> {
 }
 
 /// The layers of a flow. What a session costs that was run again is not compared.
-fn parts(shown: &Value, traits: CommandTraits, lost: &BTreeSet<String>) -> Vec<String> {
+fn parts(shown: &Value, run: &str, traits: CommandTraits, lost: &BTreeSet<String>) -> Vec<String> {
     let parts = shown["parts"].as_array().cloned().unwrap_or_default();
     let mut told: Vec<String> = parts
         .iter()
@@ -67,7 +67,8 @@ fn parts(shown: &Value, traits: CommandTraits, lost: &BTreeSet<String>) -> Vec<S
             };
             let what = [&part["kind"], &part["name"], attempt, &part["depth"]];
             let how = [&part["status"], &part["outcome"], &part["reason"], turns];
-            format!("{what:?} {how:?}")
+            // A merge of a list is named after the branch, which is named after the list.
+            without_run(&format!("{what:?} {how:?}"), run)
         })
         .collect();
     told.sort();
