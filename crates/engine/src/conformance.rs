@@ -28,7 +28,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use spore_effects::Clock;
 use spore_effects::session::{ProcessIdentity, is_alive};
-use spore_model::{CommitId, EffectClass, Outcome, Park, RunId, RunState, SessionToken, StepKey};
+use spore_model::{
+    CommitId, EffectClass, Outcome, Park, Run, RunId, RunKind, RunState, SessionToken, StepKey,
+};
 use spore_store::{Journal, JournalError, ProcessRow, RunChange, StepEntry};
 
 use crate::{
@@ -212,6 +214,21 @@ fn what_is_no_task_is_refused(bench: &dyn Bench) {
     for refused in refused {
         assert!(matches!(refused, Err(EngineError::NoSuchTask { .. })), "{refused:?}");
     }
+
+    // A loop is at work in the same journal. Its steps are no tasks for a worker, which goes on.
+    let (journal, now) = (bench.journal(), bench.clock().now());
+    let list = RunId::from_parts(1, 98);
+    journal.create_run(&Run::begin(list, RunKind::Loop, "tasks.txt", now), &[]).unwrap();
+    for key in [StepKey::task("7", 1), StepKey::task("a", 1)] {
+        journal.begin_step(list, &key, EffectClass::Keyed, &json!({}), now).unwrap();
+    }
+    assert!(matches!(engine.cancel(list), Err(EngineError::NotATask { .. })));
+    let task = task(7, "steps 1");
+    engine.submit(&task).unwrap();
+    let _worker = bench.start_worker();
+    over(bench, task.run);
+    let state = journal.run(list).unwrap().map(|row| row.state);
+    assert_eq!(state, Some(RunState::Running));
 }
 
 /// Does what a task's text says.

@@ -60,7 +60,9 @@ impl EmbeddedEngine {
     /// Returns how often a task was submitted to be worked on; never for what is no task.
     fn rounds(&self, run: RunId) -> Result<u32, EngineError> {
         let steps = self.journal.steps(run)?;
-        let is_round = |key: &StepKey| key.as_str().starts_with(TASK);
+        // A loop has steps of the same word, with the name of a task between.
+        let number = |key: &StepKey| key.as_str().strip_prefix(TASK)?.parse::<u32>().ok();
+        let is_round = |key: &StepKey| number(key).is_some();
         let rounds = steps.iter().filter(|step| is_round(&step.key)).count();
         Ok(u32::try_from(rounds).unwrap_or(u32::MAX))
     }
