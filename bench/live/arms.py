@@ -1,14 +1,20 @@
 """Four ways to have one task done by one model, with equal budgets."""
 
 import hashlib
+import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
+import urllib.error
 import urllib.request
+
+import track
 
 TURNS = 5
 BOUNCES = 3
@@ -16,15 +22,29 @@ ANSWER_TOKENS = 768
 CONTEXT = 8192
 # Turns and bounces are the budget: a busy machine must not change what is found.
 SESSION_TIME = "3h"
+# An arm that takes longer is ended and has solved nothing. An idle machine needs a tenth of it.
+ARM_SECONDS = 4 * 3600
 # Task files tell the minute and the run's id: with these fixed, equal runs ask equal questions.
 CLOCK = "2026-01-01T00:00:00Z"
 # Exit codes of Spore that say something of the work. Others are faults of the machine or the call, and
 # no result.
 ENDS = (0, 1, 3, 10, 11, 12)
+BUDGET = {
+    "turns": TURNS,
+    "bounces": BOUNCES,
+    "answer_tokens": ANSWER_TOKENS,
+    "context": CONTEXT,
+    "hours": ARM_SECONDS // 3600,
+}
 
 
 class NoResult(Exception):
     """An arm could not be played, which says nothing of the model."""
+
+
+class TookTooLong(Exception):
+    """An arm used up its time."""
+
 
 ARMS = ["one-shot", "loop", "gates", "whole"]
 
@@ -46,6 +66,8 @@ tools = "text"
 
 [gates]
 only = true
+# What the judge outside gives the same check.
+timeout = "{patience}s"
 
 [gates.commands.test]
 run = "{check}"
@@ -86,15 +108,38 @@ class Bench:
             "SPORE_LOCAL_LLAMA_SERVER_ADDRESS": self.address,
         }
 
-    def run(self, home, repo, words):
+    def run(self, home, repo, words, seconds=None):
         asked = [self.spore, *words]
-        ran = subprocess.run(
-            asked, cwd=repo, env=self.environment(home), capture_output=True, text=True
-        )
+        with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as said:
+            started = subprocess.Popen(
+                asked, cwd=repo, env=self.environment(home), stdout=told, stderr=said
+            )
+            try:
+                code = started.wait(seconds)
+            except subprocess.TimeoutExpired:
+                # Spore ends what it has started itself when it is asked to.
+                started.send_signal(signal.SIGINT)
+                try:
+                    started.wait(60)
+                except subprocess.TimeoutExpired:
+                    started.kill()
+                    started.wait()
+                raise TookTooLong from None
+            told.seek(0)
+            said.seek(0)
+            ran = subprocess.CompletedProcess(asked, code, told.read(), said.read())
         try:
             return ran, json.loads(ran.stdout or "null")
         except json.JSONDecodeError:
             return ran, None
+
+    def is_served(self):
+        """Returns whether the model's server itself answers, not what was kept of it."""
+        try:
+            urllib.request.urlopen(f"{self.served.served}/v1/models", timeout=60).close()
+            return True
+        except (OSError, http.client.HTTPException):
+            return False
 
     def ask(self, messages):
         body = {"messages": messages, "max_tokens": ANSWER_TOKENS, "temperature": 0, "seed": 1}
@@ -103,8 +148,15 @@ class Bench:
             json.dumps(body).encode(),
             {"content-type": "application/json"},
         )
-        with urllib.request.urlopen(asked, timeout=3600) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(asked, timeout=ARM_SECONDS) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise NoResult(f"the server answers {error.code}: {error.read()[:300]!r}") from None
+        except TimeoutError:
+            raise TookTooLong from None
+        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+            raise NoResult(f"the server does not answer: {error}") from None
 
 
 def play(bench, exercise, arm, place):
@@ -114,15 +166,17 @@ def play(bench, exercise, arm, place):
     exercise.lay_out(repo)
     bench.calls = 0
     started, thought = time.monotonic(), bench.served.processor_seconds()
-    row = {"one-shot": one_shot, "loop": loop, "gates": gates, "whole": whole}[arm](
-        bench, exercise, place, repo
-    )
+    way = {"one-shot": one_shot, "loop": loop, "gates": gates, "whole": whole}[arm]
+    try:
+        row = way(bench, exercise, place, repo)
+    except TookTooLong:
+        ended = f"took longer than {ARM_SECONDS // 3600} hours"
+        row = {"claimed": False, "changed": False, "solved": False, "tokens": 0, "bounces": 0, "ended": ended}
     minutes = round((time.monotonic() - started) / 60, 3)
     # What the model itself took, whatever else the machine was doing.
     thought = round((bench.served.processor_seconds() - thought) / 60, 3)
-    budget = {"turns": TURNS, "bounces": BOUNCES, "answer_tokens": ANSWER_TOKENS, "context": CONTEXT}
     row = {"task": exercise.slug, "arm": arm, **row, "minutes": minutes, "processor_minutes": thought}
-    row |= {"budget": budget, "spore": bench.version, "track": exercise.version}
+    row |= {"budget": BUDGET, "spore": bench.version, "track": exercise.version}
     row["wrongly_claimed"] = row["claimed"] and not row["solved"]
     return row
 
@@ -144,6 +198,7 @@ def one_shot(bench, exercise, place, repo):
     usage = answer["usage"]
     return {
         "claimed": claimed,
+        "changed": exercise.is_changed(repo),
         "solved": exercise.is_solved(repo),
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
         "bounces": 1,
@@ -153,7 +208,7 @@ def one_shot(bench, exercise, place, repo):
 
 def settle(exercise, repo, check=None):
     check = check or exercise.check
-    settings = SETTINGS.format(context=CONTEXT, answer=ANSWER_TOKENS, check=check)
+    settings = SETTINGS.format(context=CONTEXT, answer=ANSWER_TOKENS, check=check, patience=track.PATIENCE)
     (repo / ".spore").mkdir()
     (repo / ".spore/config.toml").write_text(settings)
 
@@ -161,18 +216,20 @@ def settle(exercise, repo, check=None):
 def loop(bench, exercise, place, repo):
     """Spore's own tool loop in the directory itself: no gates, no verifier."""
     settle(exercise, repo)
+    bench.served.memo.counted.clear()
     words = ["spawn", "--role", "coder", "--backend", "llama-server", "--json"]
     limits = ["--max-turns", str(TURNS * BOUNCES), "--timeout", SESSION_TIME]
-    ran, _ = bench.run(place, repo, [*words, *limits, "--prompt", exercise.task()])
-    must_have_ended(ran)
+    ran, _ = bench.run(place, repo, [*words, *limits, "--prompt", exercise.task()], ARM_SECONDS)
     _, answer = bench.run(place, repo, ["runs", "show", "--json"])
     answer = answer or {}
+    must_have_ended(bench, ran, answer)
     return {
-        "changed": (repo / exercise.solution).read_text() != exercise.files[exercise.solution],
+        "changed": exercise.is_changed(repo),
         "claimed": ran.returncode == 0,
         "solved": exercise.is_solved(repo),
         "tokens": tokens((answer.get("run") or {}).get("tokens")),
         "bounces": 1,
+        "first_request_tokens": next(iter(bench.served.memo.counted), None),
         "ended": ending(ran, answer),
     }
 
@@ -195,17 +252,18 @@ def orchestrate(bench, exercise, place, repo, settings, words):
     with open(repo / ".spore/config.toml", "a") as config:
         config.write(settings)
     limits = ["--max-turns", str(TURNS), "--max-bounces", str(BOUNCES), "--timeout", SESSION_TIME]
-    ran, answer = bench.run(
-        place, repo, ["orchestrate", "--fix-red", "--json", *limits, *words, exercise.task()]
-    )
-    must_have_ended(ran)
+    words = ["orchestrate", "--fix-red", "--json", *limits, *words, exercise.task()]
+    ran, answer = bench.run(place, repo, words, ARM_SECONDS)
     answer = answer or {}
+    must_have_ended(bench, ran, answer)
     bounces = answer.get("bounces") or []
     trees = [bounce["tree"] for bounce in bounces if bounce.get("tree")]
     verdicts = [bounce["verdict"]["ruling"] for bounce in bounces if bounce.get("verdict")]
-    solved = [is_tree_solved(exercise, place, repo, tree) for tree in trees]
+    judged = [judge(exercise, place, repo, tree) for tree in trees]
+    solved = [is_solved for is_solved, _ in judged]
     return {
         "claimed": ran.returncode == 0,
+        "changed": bool(judged) and judged[-1][1],
         "solved": bool(solved) and solved[-1],
         # Whether the tree of each bounce was: what the evidence of a red check was worth.
         "solved_by_bounce": solved,
@@ -216,8 +274,8 @@ def orchestrate(bench, exercise, place, repo, settings, words):
     }
 
 
-def is_tree_solved(exercise, place, repo, tree):
-    """Judges the tree that Spore judged, in a directory of our own."""
+def judge(exercise, place, repo, tree):
+    """Judges the tree that Spore judged, in a directory of our own: solved, and other than the stub."""
     judged = place / "judged"
     shutil.rmtree(judged, ignore_errors=True)
     judged.mkdir()
@@ -227,13 +285,20 @@ def is_tree_solved(exercise, place, repo, tree):
         )
         if packed.returncode == 0:
             subprocess.run(["tar", "-x"], cwd=judged, input=packed.stdout, check=True)
-            return exercise.is_solved(judged)
-    return False
+            return exercise.is_solved(judged), exercise.is_changed(judged)
+    raise NoResult(f"the tree {tree} that was judged is in neither repository")
 
 
-def must_have_ended(ran):
+# What Spore says of a server on this machine that is gone.
+SILENCE = "no answer from "
+
+
+def must_have_ended(bench, ran, answer):
+    """Refuses an end that says nothing of the model. A session that waits for a person may be one."""
     if ran.returncode not in ENDS:
         raise NoResult(f"exit {ran.returncode}: {ran.stderr[-500:]}")
+    if ran.returncode == 3 and (SILENCE in ending(ran, answer) or not bench.is_served()):
+        raise NoResult(f"its server was gone: {ending(ran, answer)}")
 
 
 def tokens(usage):

@@ -34,7 +34,7 @@ def play(bench, exercises, only):
                 arms.settle(exercise, repo)
                 said = case(bench, exercise, place, repo)
             weights.say(f"{case.__name__}: holds ({said})")
-        except AssertionError as error:
+        except (AssertionError, arms.NoResult) as error:
             failed.append(case.__name__)
             weights.say(f"{case.__name__}: FAILED: {error}")
     if failed:

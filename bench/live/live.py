@@ -9,6 +9,7 @@
 """
 
 import argparse
+import http.client
 import json
 import os
 import pathlib
@@ -25,6 +26,8 @@ import track
 import weights
 
 MODEL = "qwen2.5-coder-1.5b-instruct-q4_k_m"
+# How often a server that stopped is started again.
+STARTS = 3
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -34,51 +37,81 @@ class Served:
     def __init__(self, model, threads, port=0):
         words = [weights.python(), HERE / "serve.py", weights.weights(model)]
         more = ["--context", str(arms.CONTEXT), "--threads", str(threads), "--port", str(port)]
-        log = open(weights.home() / "server.log", "w")
+        self.words = [*words, *more]
+        # Processor seconds of servers that ended, and of this one when it was last asked.
+        self.earlier = self.latest = 0.0
+        self.start()
+        self.memo = memo.Memo(self.served, weights.home() / "answers" / model, self.computed)
+        self.address = self.memo.url
+
+    def start(self):
+        log = open(weights.home() / "server.log", "a")
         self.process = subprocess.Popen(
-            [*words, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
-        self.address = self.process.stdout.readline().strip()
-        if not self.address:
+        self.served = self.process.stdout.readline().strip()
+        if not self.served:
             sys.exit(f"live: the server did not start, see {log.name}")
         self.wait()
-        self.memo = memo.Memo(self.address, weights.home() / "answers" / model, self.computed)
-        self.served, self.address = self.address, self.memo.url
+
+    def start_again(self):
+        """Puts a new server in the place of one that is gone."""
+        self.end()
+        self.earlier, self.latest = self.earlier + self.latest, 0.0
+        self.start()
+        self.memo.address = self.served
 
     def wait(self):
         """Waits until the weights are loaded: before that it answers 503."""
         for _ in range(600):
             try:
-                urllib.request.urlopen(f"{self.address}/v1/models", timeout=10).close()
+                urllib.request.urlopen(f"{self.served}/v1/models", timeout=10).close()
                 return
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 time.sleep(1)
-        sys.exit(f"live: {self.address} does not serve its model")
+        sys.exit(f"live: {self.served} does not serve its model")
 
     def processor_seconds(self):
         return self.memo.processor_seconds()
 
     def computed(self):
         """What the server has computed so far, in all of its threads."""
-        words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        try:
+            text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
+        except OSError:
+            return self.earlier + self.latest
+        words = text.rsplit(")", 1)[1].split()
+        self.latest = (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return self.earlier + self.latest
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
+        self.end()
+
+    def end(self):
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
 
 
 def run(asked):
     results = pathlib.Path(asked.results)
-    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    done = {(row["task"], row["arm"]) for row in rows}
-    exercises = track.Track(asked.track).exercises()[: asked.tasks]
+    known = track.Track(asked.track)
+    exercises = known.exercises()[: asked.tasks]
+    rows = table.read(results)
+    own = table.of_one_kind(rows, known.version)
+    if len(own) < len(rows):
+        weights.say(f"{len(rows) - len(own)} rows are of another budget or track: not counted")
+    done = {(row["task"], row["arm"]) for row in own}
+    again = STARTS
     with Served(MODEL, asked.threads) as served:
         bench = arms.Bench(asked.spore, served)
         for exercise in exercises:
@@ -90,10 +123,15 @@ def run(asked):
                     row = arms.play(bench, exercise, arm, place)
                 except arms.NoResult as fault:
                     weights.say(f"{exercise.slug}, {arm}: no result: {fault}")
+                    if bench.is_served():
+                        continue
+                    if again == 0:
+                        sys.exit("live: the server stops again and again; the same command goes on")
+                    again -= 1
+                    served.start_again()
                     continue
                 weights.say(json.dumps(row))
-                with open(results, "a") as kept:
-                    kept.write(json.dumps(row) + "\n")
+                table.keep(results, row)
 
 
 def main():

@@ -7,10 +7,12 @@ counted each time, as if it had been computed again.
 """
 
 import hashlib
+import http.client
 import http.server
 import json
 import os
 import pathlib
+import re
 import threading
 import urllib.error
 import urllib.request
@@ -24,6 +26,8 @@ class Memo:
         self.place.mkdir(parents=True, exist_ok=True)
         self.computed = processor_seconds
         self.remembered = 0.0
+        # How many tokens the newest questions had, as the server counts, since somebody emptied it.
+        self.counted = []
         memo = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,6 +54,7 @@ class Memo:
             head, _, text = kept.read_bytes().partition(b"\n")
             told = json.loads(head)
             self.remembered += told["seconds"]
+            self.count(text)
             self.send(request, 200, told["type"], text)
             return
         before = self.computed()
@@ -62,12 +67,21 @@ class Memo:
         except urllib.error.HTTPError as error:
             self.send(request, error.code, error.headers.get("content-type", ""), error.read())
             return
+        except (OSError, http.client.HTTPException):
+            # As the one who asks would see it without us: no answer, and nothing is kept.
+            request.close_connection = True
+            return
         if body is not None:
             told = {"seconds": round(self.computed() - before, 3), "type": kind}
             draft = kept.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
             draft.write_bytes(json.dumps(told).encode() + b"\n" + text)
             draft.rename(kept)
+            self.count(text)
         self.send(request, 200, kind, text)
+
+    def count(self, text):
+        said = re.findall(rb'"prompt_tokens":\s*(\d+)', text)
+        self.counted += [int(said[-1])] if said else []
 
     @staticmethod
     def send(request, code, kind, text):

@@ -39,7 +39,34 @@ def difference(pairs):
     return sum(pairs) / len(pairs), max(-1.0, more - less - half), min(1.0, more - less + half)
 
 
+def read(results):
+    """Returns the rows that were written whole."""
+    rows = []
+    for line in results.read_text().splitlines() if results.exists() else []:
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            # The machine stopped while it was written: that arm is played again.
+            continue
+    return rows
+
+
+def keep(results, row):
+    """Adds a row, on a line of its own also after one that was not written whole."""
+    before = results.read_bytes() if results.exists() else b""
+    with open(results, "a") as kept:
+        if before and not before.endswith(b"\n"):
+            kept.write("\n")
+        kept.write(json.dumps(row) + "\n")
+
+
+def of_one_kind(rows, version):
+    """Returns the rows that can be compared: of this budget, and of one version of the track."""
+    return [row for row in rows if row["budget"] == arms.BUDGET and row["track"] == version]
+
+
 def lines(rows):
+    rows = of_one_kind(rows, rows[-1]["track"]) if rows else []
     by = {(row["task"], row["arm"]): row for row in rows}
     tasks = [
         task
@@ -51,19 +78,23 @@ def lines(rows):
     made = [
         f"{len(tasks)} tasks of Exercism's Python track ({track.RULE}), each in all four ways:",
         "",
-        "| | solved | claimed | **wrongly claimed** | tokens a task | model's processor minutes a task | bounces |",
-        "|---|---|---|---|---|---|---|",
+        "| | solved | claimed | **wrongly claimed** | claimed and changed something | of these wrongly | "
+        "tokens a task | model's processor minutes a task | bounces |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for arm in arms.ARMS:
         own = [by[task, arm] for task in tasks]
         count = lambda key: sum(bool(row[key]) for row in own)
+        changed = [row for row in own if row["claimed"] and row["changed"]]
+        wrongly = sum(row["wrongly_claimed"] for row in changed)
         mean = lambda key: sum(row[key] for row in own) / len(own)
         cell = lambda key: "{} ({:.0%}–{:.0%})".format(count(key), *wilson(count(key), len(own)))
         made.append(
             f"| {NAMES[arm]} | {cell('solved')} | {count('claimed')} | {cell('wrongly_claimed')} | "
+            f"{len(changed)} | {wrongly} ({share(wrongly, len(changed))}) | "
             f"{mean('tokens'):.0f} | {mean('processor_minutes'):.1f} | {mean('bounces'):.1f} |"
         )
-    made += ["", "In brackets the 95 % interval of the share (Wilson). Paired by task:", ""]
+    made += ["", *told(rows, tasks), "", "Paired by task:", ""]
     for one, other, key in [
         ("gates", "loop", "solved"),
         ("gates", "one-shot", "solved"),
@@ -95,9 +126,30 @@ def lines(rows):
     return made
 
 
+def share(hits, count):
+    """The interval of a share, where there is one."""
+    return "{:.0%}–{:.0%}".format(*wilson(hits, count)) if count else "none"
+
+
+def told(rows, tasks):
+    """What has to be known to read the table."""
+    versions = dict.fromkeys(row["spore"] for row in rows if row["task"] in tasks)
+    first = [row["first_request_tokens"] for row in rows if row.get("first_request_tokens")]
+    said = [
+        "In brackets the 95 % interval of the share (Wilson). What an arm claims is not one and the same: the "
+        "one shot claims with an answer that has a block of code and was not cut off; the loop with a session "
+        "that ends by itself, also one that called no tool, which the columns on changes leave out; Spore with "
+        "exit code 0. Neither the one shot nor the loop gets the output of a check from us (the loop may run "
+        "the tests, the one shot never sees them), while `--fix-red` tells Spore's coder what is red from the "
+        "beginning.",
+    ]
+    if first:
+        said += ["", f"The loop's first request had {min(first)} to {max(first)} tokens, as the server counts."]
+    return said + ["", f"Spore: {', '.join(f'`{one}`' for one in versions)}; track `{rows[-1]['track']}`."]
+
+
 def show(results, write):
-    text = results.read_text() if results.exists() else ""
-    made = "\n".join(lines([json.loads(line) for line in text.splitlines()]))
+    made = "\n".join(lines(read(results)))
     if not write:
         print(made)
         return

@@ -6,15 +6,21 @@ file, the first 30. The stub with its tests is the repository; the instructions 
 tests, which are in the standard library's `unittest`, are the gate.
 """
 
+import functools
 import hashlib
 import json
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
+import tempfile
 
 RULE = "first 30 practice exercises in the order of config.json, not deprecated, difficulty <= 2"
 COUNT = 30
 HARDEST = 2
+# Seconds that one run of the tests may take.
+PATIENCE = 120
 
 # Fixed, so that equal tasks have equal commits.
 IDENTITY = {
@@ -92,17 +98,76 @@ class Exercise:
         for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "stub"]):
             subprocess.run(["git", "-C", place, *words], check=True, env=git_env(place))
 
-    def is_solved(self, place):
-        """Returns whether the exercise's own tests, put back, are green in `place`."""
-        for test in self.tests:
-            (place / test).write_text(self.files[test])
+    def is_changed(self, place):
+        """Returns whether the solution in `place` is another than the stub, or gone."""
         try:
-            ran = subprocess.run(
-                ["sh", "-c", self.check], cwd=place, capture_output=True, timeout=120
+            return (place / self.solution).read_bytes() != self.files[self.solution].encode()
+        except OSError:
+            return True
+
+    def is_solved(self, place):
+        """Returns whether the exercise's own tests, put back, are green in `place`.
+
+        They run what the model wrote: without the user's home and environment, and without the network
+        where a user may do that, but in no sandbox.
+        """
+        for test in self.tests:
+            # The model may have put anything in its place.
+            if (place / test).is_symlink() or not (place / test).is_file():
+                remove(place / test)
+            (place / test).write_text(self.files[test])
+        with tempfile.TemporaryDirectory() as home:
+            # What a test starts ends with it, also where it is cut off.
+            ran = subprocess.Popen(
+                [*apart(), "sh", "-c", self.check],
+                cwd=place,
+                env=bare_env(home),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired:
-            return False
-        return ran.returncode == 0
+            try:
+                return ran.wait(PATIENCE) == 0
+            except subprocess.TimeoutExpired:
+                return False
+            finally:
+                try:
+                    os.killpg(ran.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                ran.wait()
+
+
+def remove(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@functools.cache
+def apart():
+    """What a command is put behind to have no network and to leave no process."""
+    words = ["unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "--kill-child"]
+    try:
+        is_there = subprocess.run([*words, "true"], capture_output=True).returncode == 0
+    except OSError:
+        is_there = False
+    return words if is_there else []
+
+
+def bare_env(home):
+    """Enough to start Python."""
+    pyenv = os.environ.get("PYENV_ROOT", str(pathlib.Path.home() / ".pyenv"))
+    return {
+        "PATH": os.environ["PATH"],
+        "PYENV_ROOT": pyenv,
+        "HOME": home,
+        "TMPDIR": home,
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 def git_env(place):
