@@ -5,8 +5,8 @@
 //! no rule, no flag of a person, no task of the inbox and no model gets around the guard.
 //!
 //! Each kind of change needs evidence of its own kind. A line that failed may go or be rewritten,
-//! unless all its failures are that an agent did not recall it; one that helped may be sharpened,
-//! which keeps every cue that it has; a new line needs a standing instruction of a person or
+//! unless all its failures are that an agent did not recall it; one that helped since is rewritten by
+//! people alone; one that helped may be sharpened, which keeps every cue that it has; a new line needs a standing instruction of a person or
 //! something that came up more than once. Another order, another heading, white space: there is no
 //! change for those, so they cannot be asked for.
 
@@ -114,6 +114,8 @@ pub enum RefusedEdit {
     NotRecurring,
     #[error("a line that was only said to fail by a judge is rewritten when it was twice")]
     JudgedOnce,
+    #[error("{0} helped since it failed the last time, so a model does not rewrite it")]
+    HelpedSince(LinePlace),
     #[error("what would be written is not one plain line of 8 to 300 characters")]
     NotOneLine,
     #[error("{BROADCAST} says so already, or said so and it failed")]
@@ -198,12 +200,17 @@ fn check(
             let refused = || RefusedEdit::NoEvidence { place, hash: hash.clone() };
             if defended { Ok(()) } else { Err(refused()) }
         }
-        (LineChange::Rewrite { hash, fragments, .. }, Some(_)) => {
+        (LineChange::Rewrite { hash, fragments, by, .. }, Some(line)) => {
             let failed = |row: &LedgerRow| {
                 row.trajectory == Trajectory::Weakening
                     && row.root_cause != Some(RootCause::RecallMiss)
             };
             let rows = cited(ground.ledger, Some(hash), fragments, failed)?;
+            // What spoke for a line since it failed is not for a model to pass over.
+            let is_kept = decide(ground.ledger.entry(hash), ground.enough) == Decision::Keep;
+            if is_kept && matches!(by, Decider::Judge { .. }) {
+                return Err(RefusedEdit::HelpedSince(line.place.clone()));
+            }
             let events: BTreeSet<&str> = rows.iter().map(|row| event_of(row)).collect();
             match rows.iter().any(|row| row.by.is_rule()) || events.len() >= 2 {
                 true => Ok(()),

@@ -147,9 +147,7 @@ impl<'a> EventHeader<'a> {
         let (payload, what) = (self.payload?, self.what?);
         let what = match (kind, what.get()) {
             (SourceKind::Runner, "\"run.started\"") => ContextKind::Task,
-            (SourceKind::Runner, "\"tools.used\"" | "\"agent.tool_use\"" | "\"tool_use\"") => {
-                ContextKind::Trace
-            }
+            (SourceKind::Runner, what) if is_trace(what.trim_matches('"')) => ContextKind::Trace,
             _ => return None,
         };
         if !self.is_witness() {
@@ -172,6 +170,11 @@ impl<'a> EventHeader<'a> {
             payload: self.payload.map_or("null", RawValue::get),
         })
     }
+}
+
+/// Whether an event of this type tells which tools a session used.
+pub(crate) fn is_trace(what: &str) -> bool {
+    matches!(what, "tools.used" | "agent.tool_use" | "tool_use")
 }
 
 /// Another spelling of an internal kind does not make it external.

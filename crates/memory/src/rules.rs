@@ -9,9 +9,10 @@
 //!   names such a file, the trigger was there and the work needed correction: the line was missed.
 //! - **A correction in words.** A person says that what was done is wrong (the module `speech`) and
 //!   names what a line names. Why the line failed is only told where the turn shows it: the person
-//!   blames the rule itself, or the trace shows that it was followed to the letter
-//!   (direction-wrong); or the person names its dossier and the trace shows that it was not opened
-//!   (recall-miss).
+//!   blames the rule itself, or reproaches the very deed that the line asks for and the trace shows
+//!   that it was done (direction-wrong); or the person names its dossier and the trace shows that it
+//!   was not opened (recall-miss). Who complains that something was left out says nothing against
+//!   the line that asks for it.
 //! - **Help.** The line's trigger was there, what it asks for was done after it, and no person
 //!   objected: see [`crate::reading::turns`]. That a session carried a line, or that its gates were green,
 //!   says nothing about the line.
@@ -31,7 +32,7 @@ use crate::gate::AdmittedEvent;
 use crate::lines::{LineHash, LineMap, ToldLine};
 use crate::reading::matcher::{Related, Relation};
 use crate::reading::recalled::Quoting;
-use crate::reading::speech::SpokenKind;
+use crate::reading::speech::{self, SpokenKind};
 use crate::reading::turns::RunTurn;
 
 /// The types of events that are meant for memory.
@@ -71,10 +72,15 @@ impl ToldByRun {
     /// Whether the run was told a line. Where it is not known what it was told, it was told the
     /// broadcast file: every session is; but only some are told a lesson.
     pub(crate) fn has(&self, line: &ToldLine) -> bool {
-        match self.carried.is_empty() && self.withheld.is_empty() {
-            true => !line.is_lesson(),
-            false => self.carried.contains(&line.hash),
+        match self.is_known() {
+            true => self.carried.contains(&line.hash),
+            false => !line.is_lesson(),
         }
+    }
+
+    /// Whether it is known what the run was told.
+    pub(crate) fn is_known(&self) -> bool {
+        !(self.carried.is_empty() && self.withheld.is_empty())
     }
 }
 
@@ -150,16 +156,19 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         return Vec::new();
     }
     let blamed = touched.len() == 1 && speech.is_some_and(|(_, blames_rule)| blames_rule);
+    let words = words_of(heard.payload);
     let decide = |related: &&Related| {
         let line = &map.lines()[related.line];
         let shows =
             |ask: fn(&RunTurn, &LineHash) -> bool| turn.is_some_and(|turn| ask(turn, &line.hash));
         let followed = related.names_action && shows(RunTurn::followed);
+        // A deed that was forgotten the second time was done the first time, too.
+        let reproached = followed && words.as_deref().is_some_and(|said| reproaches(said, line));
         let unopened = matches!(related.relation, Relation::Pointer | Relation::Path)
             && !line.cues.pointers.is_empty()
             && names_pointer(heard.payload, line)
             && shows(RunTurn::opened_nothing);
-        let root_cause = match (blamed || followed, unopened) {
+        let root_cause = match (blamed || reproached, unopened) {
             (true, _) => Some(RootCause::DirectionWrong),
             (false, true) => Some(RootCause::RecallMiss),
             (false, false) => None,
@@ -173,7 +182,7 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         } else if shows(RunTurn::went_against) {
             evidence.push("The session's trace shows what the line warns of.".to_owned());
         }
-        evidence.extend(own_words(words_of(heard.payload).as_deref()));
+        evidence.extend(own_words(words.as_deref()));
         RuleDecision {
             line: Some(related.line),
             trajectory: Trajectory::Weakening,
@@ -187,6 +196,12 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         }
     };
     touched.iter().map(decide).collect()
+}
+
+/// Whether a person finds fault with what a line asks for.
+fn reproaches(said: &str, line: &ToldLine) -> bool {
+    let mut deeds = line.cues.actions.iter().chain(&line.cues.wanted);
+    deeds.any(|deed| speech::reproaches(said, deed))
 }
 
 fn names_pointer(payload: &str, line: &ToldLine) -> bool {

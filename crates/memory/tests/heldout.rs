@@ -6,10 +6,13 @@
 //! parted by lot: those of the first half were looked at when rules were mended, those of the second
 //! were only ever counted.
 //!
-//! On the half that was only counted the rules fall short of what they reach on the log of our own:
-//! phrases find few of the ways in which people say that something is wrong, and what they do not
-//! find waits for a judge. The bounds below hold what is reached, so that it does not get less; the
-//! test prints the figures.
+//! What holds: the source gate is perfect. What does not: of the half that was only counted, fewer
+//! labels of rules are right than 19 of 20, and fewer corrections and instructions are found than
+//! half. The log of our own, where both hold (`labelled.rs`), was written by the hand that wrote the
+//! phrases, so its figures say nothing about other people's words; these do. Phrases find few of the
+//! ways in which people say that something is wrong, and what they do not find waits for a judge.
+//! The bounds below are no goals: they are a little under what is reached, so that it does not get
+//! less unseen. The test prints the figures.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -194,10 +197,12 @@ fn the_rules_label_other_peoples_words_as_their_readers_do() {
                     .join(", "),
                 score.taken_for,
             );
-            let (least_precision, least_recall) = match part {
-                LogHalf::LookedAt => (0.9, 0.3),
-                LogHalf::OnlyCounted => (0.6, 0.0),
+            let (least_precision, least_line, least_recall) = match part {
+                LogHalf::LookedAt => (0.9, 0.5, 0.3),
+                LogHalf::OnlyCounted => (0.6, 0.6, 0.0),
             };
+            let with_line = f64::from(score.right_line) / f64::from(score.labels.max(1));
+            assert!(with_line >= least_line, "{part:?}: {score:#?}");
             assert!(score.precision() >= least_precision, "{part:?}: {score:#?}");
             assert!(score.recall("correction") >= least_recall, "{part:?}: {score:#?}");
         }

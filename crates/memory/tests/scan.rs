@@ -9,9 +9,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spore_memory::evidence::Trajectory;
+use spore_memory::decision::{Decision, Enough, decide};
+use spore_memory::evidence::{RootCause, Trajectory};
 use spore_memory::fragment::Fragment;
 use spore_memory::known::KnownFragments;
+use spore_memory::ledger::Ledger;
 use spore_memory::lines::{LineHash, LineMap, LinePlace, ToldLine};
 use spore_memory::reading::matcher::Relation;
 use spore_memory::reading::recalled::Recalled;
@@ -506,6 +508,101 @@ fn a_line_that_was_withheld_from_a_run_is_neither_helped_nor_harmed_by_it() {
     }
     // Whether a run missed a line that did not fit into its task file is for a judge.
     assert_eq!(about(ToldByRun { carried: other, withheld: Vec::new() }), (Vec::new(), 1));
+}
+
+/// What a person says of a run that did what the line asks for, twice: the cause that is told, and
+/// what is to be done with the line.
+fn said_of_a_run_that_followed(text: &str) -> (Vec<Option<RootCause>>, Decision) {
+    let said = |number| own(number, "human", "message", "A", &json!(text));
+    let scanned =
+        swept(&[asked(1, "A"), did(2, "A"), said(3), asked(4, "A"), did(5, "A"), said(6)])
+            .scan(&Cursor::default());
+    let mut ledger = Ledger::default();
+    for fragment in &scanned.fragments {
+        let _ = ledger.fold(fragment);
+    }
+    let decision = decide(ledger.entry(&LineHash::of(STOP)), Enough { wrong: 2 });
+    (scanned.fragments.iter().map(|fragment| fragment.root_cause).collect(), decision)
+}
+
+#[test]
+fn a_line_is_not_wrong_because_people_miss_what_it_asks_for() {
+    for text in [
+        "You forgot to run make sweep after the last edit",
+        "You didn't run `make sweep` after the last edit",
+        "You should not have committed before running make sweep",
+        "That's wrong, run make sweep for every package",
+    ] {
+        let said = said_of_a_run_that_followed(text);
+        assert_eq!(said, (vec![None, None], Decision::Judge), "{text}");
+    }
+    let wrong = Some(RootCause::DirectionWrong);
+    let said = said_of_a_run_that_followed("You should not have run `make sweep` on this machine");
+    assert_eq!(said, (vec![wrong, wrong], Decision::Remove));
+}
+
+#[test]
+fn a_correction_that_quotes_the_line_is_heard_and_an_echo_is_not() {
+    let undo = "Undo it with `make undo` when a migration fails half-way";
+    let heard = |text: &str| {
+        let mut recalled = Recalled::default();
+        recalled.add_line(STOP);
+        recalled.add_line(undo);
+        let mut world = swept(&[event(1, &json!("human"), "message", &json!(text))]);
+        world.map = LineMap::read(&format!("- {STOP}\n- {undo}\n"));
+        let scanned = world.scan_told(&Cursor::default(), &recalled, &|| false).unwrap();
+        (trajectories(&scanned), scanned.recalled, scanned.pending.len())
+    };
+    for text in [
+        format!("You forgot: {STOP}"),
+        format!("You ignored this again: \"{STOP}\"!"),
+        format!("> {STOP}\n\nYou didn't follow this."),
+    ] {
+        assert_eq!(heard(&text), (vec![Trajectory::Weakening], 0, 0), "{text}");
+    }
+    for text in [
+        STOP.to_owned(),
+        undo.to_owned(),
+        format!("As memory says: {undo}"),
+        format!("From now on: {STOP}"),
+        format!("I prefer this: {undo}"),
+    ] {
+        assert_eq!(heard(&text), (Vec::new(), 1, 0), "{text}");
+    }
+}
+
+#[test]
+fn a_line_that_the_task_names_is_left_open_whatever_else_is_touched() {
+    let world = swept(&[
+        event(1, &json!("human"), "message", &json!("hm, crates/store/ again")),
+        event(2, &json!("human"), "message", &json!("hm")),
+        event(3, &json!("human"), "message", &json!("the cache is stale")),
+        event(4, &json!("human"), "memory.feedback", &about(SQL, "missed")),
+        event(5, &json!("ci"), "build.failed", &json!("crates/store/")),
+    ]);
+    let (known, turns, recalled) =
+        (KnownFragments::default(), Turns::default(), Recalled::default());
+    let task = ScanTask {
+        map: &world.map,
+        known: &known,
+        in_ledger: &HashSet::new(),
+        named: &[LineHash::of(STOP)],
+        coverage: false,
+        most: 99,
+        pending_per_line: 50,
+        carried: &|_| ToldByRun::default(),
+        turns: &turns,
+        recalled: &recalled,
+        stop: &|| false,
+    };
+    let scanned =
+        scan(&mut Spine::new(world.dir.path()).read_from(&Cursor::default()), &task).unwrap();
+    let open: Vec<String> = scanned
+        .pending
+        .of_line(&LineHash::of(STOP))
+        .map(|touch| format!("{} {}", touch.event, touch.relation.map_or("-", Relation::as_str)))
+        .collect();
+    assert_eq!(open, ["E0001 dispatch", "E0002 dispatch", "E0003 cue"]);
 }
 
 proptest! {

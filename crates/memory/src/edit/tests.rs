@@ -276,3 +276,22 @@ proptest! {
         prop_assert_eq!(furniture(edit.after()), furniture(&before));
     }
 }
+
+#[test]
+fn a_line_that_helped_since_it_failed_is_rewritten_by_people_alone() {
+    let failed = Fragment { ts: "2026-01-01T00:00:00.000Z".into(), ..failed(TWO) };
+    let helped =
+        Fragment { ts: "2026-01-02T00:00:00.000Z".into(), event: "later".into(), ..helped(TWO) };
+    let wish = rewrite(TWO, "Two and more `just lint`", &[&failed]);
+    assert!(defend(std::slice::from_ref(&wish), &ledger(&[failed.clone()])).is_ok());
+    let since = ledger(&[failed.clone(), helped.clone()]);
+    let refused = defend(std::slice::from_ref(&wish), &since);
+    assert!(matches!(refused, Err(RefusedEdit::HelpedSince(_))), "{refused:?}");
+    let LineChange::Rewrite { hash, text, fragments, .. } = wish.clone() else { unreachable!() };
+    let by_person = LineChange::Rewrite { hash, text, fragments, by: Decider::Person };
+    assert!(defend(&[by_person], &since).is_ok());
+    // It failed once more.
+    let again =
+        Fragment { ts: "2026-01-03T00:00:00.000Z".into(), event: "again".into(), ..failed.clone() };
+    assert!(defend(&[wish], &ledger(&[failed, helped, again])).is_ok());
+}

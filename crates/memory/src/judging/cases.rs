@@ -6,7 +6,7 @@ use spore_plain::line_within;
 use crate::gate::{self, EventHeader, Passage};
 use crate::lines::{LineHash, LineMap, LinePlace};
 use crate::pending::{Touch, TouchKey};
-use crate::rules::words_of;
+use crate::rules::{CarriedBy, ToldByRun, words_of};
 
 /// How much of an event a judge is shown.
 const SAID: usize = 4_000;
@@ -39,6 +39,19 @@ pub struct CaseLine {
     pub text: String,
     /// Whether it points to a dossier that is there.
     pub has_dossier: bool,
+    /// Whether the run that the event speaks of was told it; nothing where that is not known.
+    #[serde(default)]
+    pub told: Option<bool>,
+}
+
+/// What a case is made with.
+#[derive(Clone, Copy)]
+pub struct CaseGround<'a> {
+    pub map: &'a LineMap,
+    /// Whether a dossier is there.
+    pub has_dossier: &'a dyn Fn(&crate::cues::DossierPointer) -> bool,
+    /// What a run was told.
+    pub carried: &'a CarriedBy<'a>,
 }
 
 /// Another event of a case's session.
@@ -59,6 +72,7 @@ pub struct ReadEvent {
     pub kind: String,
     pub what: String,
     pub session_key: Option<String>,
+    pub run: Option<String>,
     pub is_external: bool,
     pub said: String,
 }
@@ -79,6 +93,7 @@ impl ReadEvent {
             kind: heard.kind.into_owned(),
             what: line_within(&heard.what, 100),
             session_key: heard.session_key.map(|key| line_within(&key, 200)),
+            run: heard.run.map(|run| line_within(&run, 80)),
             is_external,
             said,
         })
@@ -92,8 +107,7 @@ impl JudgeCase {
         touch: &Touch,
         event: &ReadEvent,
         around: Vec<SessionEvent>,
-        map: &LineMap,
-        has_dossier: &dyn Fn(&crate::cues::DossierPointer) -> bool,
+        ground: &CaseGround<'_>,
     ) -> Option<Self> {
         if event.id != touch.event || !event.is_external || !gate::is_external(&touch.kind) {
             return None;
@@ -101,12 +115,14 @@ impl JudgeCase {
         let line = match &touch.line {
             None => None,
             Some(hash) => {
-                let line = map.by_hash(hash)?;
+                let line = ground.map.by_hash(hash)?;
+                let told = event.run.as_deref().map(|run| (ground.carried)(run));
                 Some(CaseLine {
                     place: line.place.clone(),
                     hash: hash.clone(),
                     text: line.text.clone(),
-                    has_dossier: line.cues.pointers.iter().any(has_dossier),
+                    has_dossier: line.cues.pointers.iter().any(ground.has_dossier),
+                    told: told.filter(ToldByRun::is_known).map(|told| told.has(line)),
                 })
             }
         };
@@ -127,9 +143,15 @@ impl JudgeCase {
         has(&self.said, quote)
     }
 
-    /// Whether what happened after the event has the quote.
+    /// Whether what was done after the event has the quote.
     pub(super) fn is_shown_after(&self, quote: &str) -> bool {
-        self.around.iter().any(|event| event.after && has(&event.said, quote))
+        let mut after = self.around.iter().filter(|event| event.after && event.tells_a_deed());
+        after.any(|event| has(&event.said, quote))
+    }
+
+    /// Whether it is known that the run was not told the line.
+    pub(super) fn is_untold(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.told == Some(false))
     }
 }
 
@@ -140,6 +162,16 @@ impl SessionEvent {
             what: event.what.clone(),
             said: spore_plain::head(&event.said, SAID_AROUND).to_owned(),
             after,
+        }
+    }
+
+    /// Whether it tells what was done: the tools of a session, or a commit. That gates were green,
+    /// or that a person said thanks, is no deed.
+    fn tells_a_deed(&self) -> bool {
+        match self.kind.as_str() {
+            "runner" => gate::is_trace(&self.what),
+            "git" => self.what.starts_with("commit."),
+            _ => false,
         }
     }
 }

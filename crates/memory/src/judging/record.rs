@@ -20,8 +20,10 @@ pub enum RefusedProposal {
     Contradiction,
     #[error("its quote is not in the event")]
     NoQuote,
-    #[error("what should show the action is not in an event after it")]
+    #[error("what should show the action is not in an event after it that tells what was done")]
     NoAction,
+    #[error("the run was not told the line, so it cannot have followed it")]
+    NotTold,
     #[error("its root cause is none, or belongs to no weakening")]
     NoCause,
     #[error("a case with a line is no new signal, and one without is nothing else")]

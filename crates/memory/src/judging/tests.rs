@@ -1,15 +1,16 @@
 use spore_store::spine::Cursor;
 
 use super::*;
-use crate::lines::{LineHash, LinePlace};
+use crate::lines::{LineHash, LineMap, LinePlace};
 use crate::pending::Touch;
 use crate::reading::matcher::Relation;
+use crate::rules::ToldByRun;
 
 const LINE: &str = "When the build is red, ask [[entity-ada]]";
 
 fn case(line: Option<&str>) -> JudgeCase {
-    let event = |what: &str, said: &str, after| SessionEvent {
-        kind: "runner".into(),
+    let event = |kind: &str, what: &str, said: &str, after| SessionEvent {
+        kind: kind.into(),
         what: what.into(),
         said: said.into(),
         after,
@@ -30,12 +31,16 @@ fn case(line: Option<&str>) -> JudgeCase {
             hash: LineHash::of(text),
             text: text.into(),
             has_dossier: true,
+            told: Some(true),
         }),
         session_key: Some("chat 7".into()),
         said: "the build is red and nobody  was asked".into(),
         around: vec![
-            event("tools.used", "opened src/main.rs before", false),
-            event("tools.used", "ran make build, opened nothing of ada", true),
+            event("runner", "tools.used", "opened src/main.rs before", false),
+            event("runner", "tools.used", "ran make build, opened nothing of ada", true),
+            event("check", "gates.finished", "the gates are green", true),
+            event("human", "chat.message", "thank you, ada was asked", true),
+            event("git", "commit.created", "asked ada about it", true),
         ],
     }
 }
@@ -103,6 +108,17 @@ fn help_and_causes_need_what_happened_afterwards() {
         }
     };
     check_one(helped(Some("ran make build")), JudgeAnswer::Evidence(Trajectory::Strengthening));
+    check_one(helped(Some("asked ada about it")), JudgeAnswer::Evidence(Trajectory::Strengthening));
+    for said in ["the gates are green", "thank you, ada was asked"] {
+        check_one(helped(Some(said)), refused(RefusedProposal::NoAction));
+        check_one(
+            |p| {
+                p.root_cause = Some("direction-wrong".into());
+                p.action_quote = Some(said.into());
+            },
+            refused(RefusedProposal::NoAction),
+        );
+    }
     check_one(helped(None), refused(RefusedProposal::NoAction));
     check_one(helped(Some("the build is red")), refused(RefusedProposal::NoAction));
     check_one(helped(Some("opened src/main.rs before")), refused(RefusedProposal::NoAction));
@@ -117,6 +133,47 @@ fn help_and_causes_need_what_happened_afterwards() {
     check_one(cause("direction-wrong", Some("ran make build")), weakening);
     check_one(cause("direction-wrong", None), refused(RefusedProposal::NoCause));
     check_one(cause("laziness", Some("ran make build")), refused(RefusedProposal::NoCause));
+}
+
+#[test]
+fn a_run_that_was_not_told_a_line_owes_it_nothing() {
+    let by = Decider::judge("m", JUDGE_PROMPT);
+    let mut said = proposal("STRENGTHENING", "the build is red");
+    said.action_quote = Some("ran make build".into());
+    let refused = JudgeAnswer::Refused(RefusedProposal::NotTold);
+    let helped = JudgeAnswer::Evidence(Trajectory::Strengthening);
+    for (told, answer) in [(Some(false), refused), (Some(true), helped.clone()), (None, helped)] {
+        let mut case = case(Some(LINE));
+        case.line.as_mut().unwrap().told = told;
+        assert!(
+            judge_prompt(&[case.clone()]).contains(&format!("\"run_was_told\":{}", json!(told)))
+        );
+        let done = weigh(&[case], std::slice::from_ref(&said), &Recalled::default(), &by);
+        assert_eq!(done.touches[0].answer, answer, "{told:?}");
+    }
+}
+
+#[test]
+fn a_case_says_whether_its_run_was_told_the_line() {
+    let line = json!({ "id": "e1", "source": { "kind": "human" }, "payload": "the build is red",
+        "run": "RUN" });
+    let event = ReadEvent::of(line.to_string().as_bytes()).unwrap();
+    let map = LineMap::read(&format!("- {LINE}\n"));
+    let told = |carried: &[&str], withheld: &[&str]| {
+        let hashes = |texts: &[&str]| texts.iter().map(|text| LineHash::of(text)).collect();
+        let told = ToldByRun { carried: hashes(carried), withheld: hashes(withheld) };
+        let ground = CaseGround {
+            map: &map,
+            has_dossier: &|_| false,
+            carried: &|run| if run == "RUN" { told.clone() } else { ToldByRun::default() },
+        };
+        let touch = case(Some(LINE)).touch;
+        JudgeCase::of(&touch, &event, Vec::new(), &ground).unwrap().line.unwrap().told
+    };
+    assert_eq!(told(&[LINE], &[]), Some(true));
+    assert_eq!(told(&["Another line"], &[]), Some(false));
+    assert_eq!(told(&[], &[LINE]), Some(false));
+    assert_eq!(told(&[], &[]), None, "what it was told is not known");
 }
 
 #[test]

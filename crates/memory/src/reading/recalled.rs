@@ -3,7 +3,8 @@
 //! A line that was carried into a session, quoted by the agent and repeated by a person or a
 //! channel would come back as a new signal, be written down once more, and grow by being heard.
 //! So texts that memory gives out are known here by pieces of thirty bytes, and an event that has
-//! one of the pieces is never a new signal; one that has little else is not heard at all.
+//! one of the pieces is never a new signal; one that has little else is not heard at all, unless its
+//! own part corrects what it quotes.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -79,6 +80,27 @@ impl Recalled {
                 && words.letters.get(from..to).is_some_and(|piece| self.lines.contains(piece))
         };
         words.starts.iter().any(|from| self.lengths.iter().any(|length| is_line(*from, *length)))
+    }
+
+    /// Returns what of a text memory has not told: the speaker's own words around a quote.
+    pub(crate) fn own_part(&self, text: &str) -> String {
+        let mut letters = String::new();
+        // Of each byte of the letters, where its letter stands in the text.
+        let mut places: Vec<usize> = Vec::new();
+        for (at, c) in text.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
+            letters.extend(c.to_lowercase());
+            places.resize(letters.len(), at);
+        }
+        if self.short.contains(&letters) {
+            return String::new();
+        }
+        let mut told: HashSet<usize> = HashSet::new();
+        for (from, piece) in pieces(&letters).enumerate() {
+            if self.pieces.contains(&piece) {
+                told.extend(&places[from..from + PIECE]);
+            }
+        }
+        text.char_indices().filter(|(at, _)| !told.contains(at)).map(|(_, c)| c).collect()
     }
 
     pub(crate) fn quoted_by(&self, text: &str) -> Quoting {
@@ -223,6 +245,24 @@ mod tests {
         check("Run the tests before you commit", Quoting::Nothing);
         check("", Quoting::Nothing);
         assert_eq!(Recalled::default().quoted_by(LINE), Quoting::Nothing);
+    }
+
+    #[test]
+    fn around_a_quote_stand_the_speakers_own_words() {
+        let own = |text: &str| {
+            let own = recalled().own_part(text);
+            own.split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .fold(String::new(), |all, word| {
+                    if all.is_empty() { word.to_owned() } else { format!("{all} {word}") }
+                })
+        };
+        assert_eq!(own(LINE), "");
+        assert_eq!(own("Short, but known to all."), "");
+        assert_eq!(own(&format!("You forgot: {LINE}!")), "You forgot");
+        assert_eq!(own(&format!("{LINE}. İt is wrong.")), "İt is wrong");
+        assert_eq!(own("「テストは必ず毎回実行してから提出してください」を忘れた"), "を忘れた");
+        assert_eq!(own("Run the tests"), "Run the tests");
     }
 
     #[test]

@@ -430,7 +430,133 @@ fn is_standing(sentence: &str) -> bool {
     sentence.is_some_and(given)
 }
 
-/// Whether the words say that a rule is wrong or out of date, and not only what was done.
+/// How people say that a deed should not have been done: what stands before it in the sentence, and
+/// what behind it. Where nothing has to stand behind it, it follows at once.
+const REPROACHES: &[(&str, &str)] = &[
+    ("shouldn't have", ""),
+    ("should not have", ""),
+    ("should never have", ""),
+    ("weren't supposed to", ""),
+    ("were not supposed to", ""),
+    ("asked you not to", ""),
+    ("told you not to", ""),
+    ("nobody asked you to", ""),
+    ("nobody asked for", ""),
+    ("never asked you to", ""),
+    ("never asked for", ""),
+    ("stop running", ""),
+    ("stop using", ""),
+    ("stop calling", ""),
+    ("stop adding", ""),
+    ("solltest", " nicht"),
+    ("hättest", " nicht"),
+    ("gebeten,", " nicht"),
+    ("n'aurais pas dû", ""),
+    ("n'auriez pas dû", ""),
+    ("demandé de ne pas", ""),
+    ("no debías", ""),
+    ("no deberías haber", ""),
+    ("te pedí que no", ""),
+    ("не надо было", ""),
+    ("не нужно было", ""),
+    ("не следовало", ""),
+    ("", "しないで"),
+    ("不应该", ""),
+];
+
+/// Who says one of these speaks of something that was left out.
+const OMISSIONS: &[&str] = &[
+    "forg",
+    "skip",
+    "omit",
+    "ignor",
+    "miss",
+    "left out",
+    "leave out",
+    "without",
+    "vergess",
+    "auslass",
+    "ausgelass",
+    "weglass",
+    "weggelass",
+    "übersp",
+    "oubli",
+    "omis",
+    "sauté",
+    "olvid",
+    "забы",
+    "пропус",
+    "忘",
+    "省略",
+    "跳过",
+];
+
+/// Where another clause begins, which may be about another deed.
+const BREAKS: [&str; 20] = [
+    ",",
+    ";",
+    ":",
+    " - ",
+    "—",
+    " and ",
+    " but ",
+    " then ",
+    " before ",
+    " after ",
+    " until ",
+    " without ",
+    " und ",
+    " aber ",
+    " ohne ",
+    " et ",
+    " sans ",
+    " sin ",
+    " и ",
+    " без ",
+];
+
+/// How far behind a reproach its deed may begin, in bytes: a verb stands between, and no more.
+const REACH: usize = 40;
+
+/// Whether a text says, in one clause, that a deed should not have been done. To say that it was
+/// left out, done too late or done wrongly is none of that.
+pub(crate) fn reproaches(text: &str, deed: &str) -> bool {
+    // A deed is often set as code, and what it stands in is the speaker's own sentence.
+    let unmarked = |line: &str| match line.trim_start().starts_with("```") {
+        true => "```".to_owned(),
+        false => line.replace('`', ""),
+    };
+    let lines: Vec<String> = text.lines().map(unmarked).collect();
+    let said = without_quotes(&lines.join("\n")).to_lowercase().replace('’', "'");
+    let deed = deed.to_lowercase();
+    let is_reproached = |sentence: &str| {
+        let mut places = sentence.match_indices(&deed).map(|(at, _)| (at, at + deed.len()));
+        !OMISSIONS.iter().any(|word| sentence.contains(word))
+            && places.any(|(from, to)| {
+                let (before, after) = (&sentence[..from], &sentence[to..]);
+                stands_between(sentence, from, to)
+                    && REPROACHES.iter().any(|words| stand_around(*words, before, after))
+            })
+    };
+    !deed.is_empty() && sentences(&said).any(is_reproached)
+}
+
+/// Whether a reproach stands around a deed, in the deed's own clause, and is not the speaker's of
+/// themselves.
+fn stand_around((opens, closes): (&str, &str), before: &str, after: &str) -> bool {
+    let is_one =
+        |between: &str| between.len() <= REACH && !BREAKS.iter().any(|part| between.contains(part));
+    let opened = opens.is_empty()
+        || before.rfind(opens).is_some_and(|at| {
+            let who = before[..at].split_whitespace().next_back();
+            !(opens.starts_with("should") && who == Some("i"))
+                && is_one(&before[at + opens.len()..])
+        });
+    opened && after.find(closes).is_some_and(|at| is_one(&after[..at]))
+}
+
+/// Whether the words say that a rule is wrong or out of date, and not only what was done. Both must
+/// stand in one clause: that it is wrong to break a rule is no word against the rule.
 fn blames_the_rule(said: &str) -> bool {
     const RULES: [&str; 9] =
         ["rule", "the line", "memory", "regel", "règle", "regla", "правило", "ルール", "规则"];
@@ -449,8 +575,16 @@ fn blames_the_rule(said: &str) -> bool {
         "过时",
         "falsch",
     ];
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    has(&RULES) && has(&WRONG)
+    // What people say of one who did not go by the rule.
+    const BROKEN: [&str; 12] = [
+        "forgot", "ignor", "broke", "break", "follow", "skip", "didn't", "did not", "vergess",
+        "oubli", "olvid", "забы",
+    ];
+    let has = |clause: &str, words: &[&str]| words.iter().any(|word| clause.contains(word));
+    let blames = |clause: &str| has(clause, &RULES) && has(clause, &WRONG) && !has(clause, &BROKEN);
+    sentences(said)
+        .flat_map(|sentence| sentence.split([',', ';', ':', '—', '、', '，']))
+        .any(blames)
 }
 
 /// Whether what stands between two places is a word or words of their own. Where words are not
@@ -627,5 +761,50 @@ mod tests {
             Some((SpokenKind::Correction, false))
         );
         assert_eq!(read("The rule is out of date, I think.", false), None);
+        for text in [
+            "That is wrong: you forgot the rule about the header.",
+            "That's wrong, it is wrong to ignore the rule about the header.",
+            "You didn't follow the rule, and the header is wrong.",
+        ] {
+            assert_eq!(read(text, false), Some((SpokenKind::Correction, false)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_deed_is_reproached_by_who_says_that_it_should_not_have_been_done() {
+        for text in [
+            "You should not have run `make sweep` here.",
+            "I told you not to run make sweep!",
+            "Stop using make sweep.",
+            "Du hättest make sweep nicht ausführen sollen.",
+            "Tu n'aurais pas dû lancer make sweep.",
+            "No deberías haber ejecutado make sweep.",
+            "Не надо было запускать make sweep.",
+            "make sweepを実行しないでください。",
+            "不应该运行 make sweep。",
+        ] {
+            assert!(reproaches(text, "make sweep"), "{text}");
+        }
+        for text in [
+            "You forgot to run make sweep after the last edit.",
+            "You didn't run make sweep.",
+            "You should have run make sweep.",
+            "You should not have committed before running make sweep.",
+            "You shouldn't have pushed, run make sweep first.",
+            "Undo that and run make sweep.",
+            "You ran make sweep only once.",
+            "You ran make sweep too late.",
+            "You should not have skipped make sweep.",
+            "Du hättest make sweep nicht vergessen sollen.",
+            "I should not have run make sweep.",
+            "```\nYou should not have run make sweep.\n```",
+            "You should not have run make sweeper.",
+            "He said \"you should not have run make sweep\".",
+            "Du hast make sweep vergessen.",
+            "Ты забыл make sweep.",
+            "",
+        ] {
+            assert!(!reproaches(text, "make sweep"), "{text}");
+        }
     }
 }

@@ -39,6 +39,44 @@ pub struct Turns {
     clock: u64,
 }
 
+/// The open turns of each directory of events, as they are kept between scans.
+///
+/// They hold for one place of the spine: where a scan begins anywhere else, they are of events that
+/// it is about to read again, or of others. So whoever keeps the place keeps the turns' mark with it,
+/// and turns with another mark are none.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct OpenTurns {
+    places: BTreeMap<String, Turns>,
+}
+
+impl OpenTurns {
+    /// Reads what is kept. What cannot be read is nothing: evidence is missed then, and none is made
+    /// up.
+    pub fn read(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    pub fn render(&self) -> String {
+        match self.places.is_empty() {
+            true => String::new(),
+            false => serde_json::to_string(self).unwrap_or_default() + "\n",
+        }
+    }
+
+    /// Returns the turns of a directory that has this mark; none where it has another.
+    pub fn of(&self, place: &str, mark: Option<&str>) -> Turns {
+        let kept = self.places.get(place).cloned().unwrap_or_default();
+        if kept.mark().as_deref() == mark { kept } else { Turns::default() }
+    }
+
+    pub fn keep(&mut self, place: &str, turns: Turns) {
+        match turns.is_empty() {
+            true => drop(self.places.remove(place)),
+            false => drop(self.places.insert(place.to_owned(), turns)),
+        }
+    }
+}
+
 /// One session, as far as it concerns lines.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SessionTurn {
@@ -109,6 +147,11 @@ impl Turns {
         self.turns.is_empty()
     }
 
+    /// Names the turns by what they hold; nothing where there are none.
+    pub fn mark(&self) -> Option<String> {
+        (!self.is_empty()).then(|| short_digest(&self.render()))
+    }
+
     pub(crate) fn get(&self, session: Option<&str>) -> Option<&SessionTurn> {
         if self.turns.is_empty() {
             return None;
@@ -129,7 +172,9 @@ impl Turns {
         turn.heard = self.clock;
         let run = of.run.unwrap_or_default();
         if turn.runs.len() >= RUNS && !turn.runs.contains_key(run) {
-            turn.runs.pop_first();
+            // What belongs to no run goes on with the session; only runs are left behind.
+            let oldest = turn.runs.keys().find(|run| !run.is_empty()).cloned();
+            oldest.into_iter().for_each(|run| drop(turn.runs.remove(&run)));
         }
         turn.runs.entry(run.to_owned()).or_default()
     }
@@ -333,6 +378,29 @@ mod tests {
     }
 
     #[test]
+    fn turns_are_gone_on_with_only_by_who_has_their_mark() {
+        let mut turns = Turns::default();
+        assert_eq!(turns.mark(), None);
+        turns.trigger(S, &LineHash::of("a"), trigger("human"));
+        let mark = turns.mark();
+        let mut open = OpenTurns::default();
+        open.keep("here", turns.clone());
+        let open = OpenTurns::read(&open.render());
+        assert_eq!(open.of("here", mark.as_deref()), turns);
+        assert!(open.of("here", None).is_empty() && open.of("here", Some("0")).is_empty());
+        assert!(open.of("there", mark.as_deref()).is_empty());
+        let mut later = turns.clone();
+        later.show(S, &LineHash::of("a"), ACTED);
+        let mut after = open.clone();
+        after.keep("here", later);
+        assert!(after.of("here", mark.as_deref()).is_empty(), "they went on since");
+        after.keep("here", Turns::default());
+        assert_eq!((after.render(), after.of("here", None)), (String::new(), Turns::default()));
+        // As an earlier version kept them: of no place.
+        assert_eq!(OpenTurns::read(&turns.render()), OpenTurns::default());
+    }
+
+    #[test]
     fn the_sessions_and_runs_not_heard_of_for_longest_are_let_go() {
         let mut turns = Turns::default();
         for session in 0..=MOST {
@@ -346,5 +414,7 @@ mod tests {
         }
         let session = turns.get(Some("1")).unwrap();
         assert!(session.runs.len() == RUNS && session.of(Some("000")).is_none());
+        // What belongs to no run had a trigger, and is not the oldest run.
+        assert!(session.of(Some("001")).is_none() && session.of(Some("")).is_some());
     }
 }

@@ -168,32 +168,45 @@ impl<'a> ScanPass<'a> {
     }
 
     fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
+        let is_meant = matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
         let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
-        let said = talks.then(|| words_of(heard.payload)).flatten();
+        // Whoever tells memory something may only say back what memory has told.
+        let said = (talks || is_meant).then(|| words_of(heard.payload)).flatten();
         let recalled = self.task.recalled;
         let mut quoting = said.as_deref().map_or(Quoting::Nothing, |said| recalled.quoted_by(said));
-        if quoting == Quoting::Mostly {
+        let turn = self.done.turns.get(heard.session_key.as_deref());
+        let acted = turn.is_some_and(SessionTurn::is_traced);
+        let mut related = std::mem::take(&mut self.related);
+        related.clear();
+        let speech = match said.as_deref().filter(|_| talks) {
+            // What is quoted corrects nothing, whatever it says.
+            Some(said) if quoting == Quoting::Mostly => {
+                speech::read(&recalled.own_part(said), acted)
+            }
+            Some(said) => speech::read(said, acted),
+            None => None,
+        };
+        let is_correction = speech.is_some_and(|(said, _)| said == SpokenKind::Correction);
+        if quoting != Quoting::Mostly || is_correction {
+            self.matcher.related(heard.payload, &mut related);
+        }
+        // Who corrects quotes the line that was not kept, or that was wrong.
+        if quoting == Quoting::Mostly && related.is_empty() {
+            self.related = related;
             self.done.recalled += 1;
             return;
         }
-        let turn = self.done.turns.get(heard.session_key.as_deref());
-        let acted = turn.is_some_and(SessionTurn::is_traced);
-        let speech = said.as_deref().and_then(|said| speech::read(said, acted));
-        let would_be_new =
-            speech.is_some() || matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
+        let would_be_new = speech.is_some() || is_meant;
         if quoting == Quoting::Nothing
             && would_be_new
             && said.as_deref().is_some_and(|said| recalled.has_short_line(said))
         {
             quoting = Quoting::Some;
         }
-        let mut related = std::mem::take(&mut self.related);
-        self.matcher.related(heard.payload, &mut related);
         let (run, turn) = match turn.and_then(|turn| turn.of(heard.run.as_deref())) {
             Some((run, turn)) => (Some(run).filter(|run| !run.is_empty()), Some(turn)),
             None => (heard.run.as_deref(), None),
         };
-        let is_correction = speech.is_some_and(|(said, _)| said == SpokenKind::Correction);
         if let Some(turn) = turn.filter(|_| is_correction && related.is_empty()) {
             self.add_used(turn, &mut related);
         }
@@ -223,11 +236,9 @@ impl<'a> ScanPass<'a> {
         }
         if related.is_empty() && judged.is_empty() && is_people(&heard.kind) {
             self.leave_open(at, heard, None);
-            let named = |line: &crate::lines::ToldLine| self.task.named.contains(&line.hash);
-            let lines = self.task.map.lines().iter().enumerate();
-            for (line, _) in lines.filter(|(_, line)| named(line)) {
-                self.leave_open(at, heard, Some((line, Relation::Dispatch)));
-            }
+        }
+        if talks {
+            self.leave_named_open(at, heard, &related);
         }
         self.follow_turn(heard, &related, speech.map(|(speech, _)| speech));
         for judged in judged {
@@ -334,6 +345,16 @@ impl<'a> ScanPass<'a> {
         let judged = rules::helped(line, self.task.map, &origin.kind);
         let fragment = self.fragment(origin, &judged, Vec::new());
         self.write(fragment);
+    }
+
+    /// Leaves open the lines that the task of the pass names, whatever else a person's words touch.
+    fn leave_named_open(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>, related: &[Related]) {
+        for (line, told) in self.task.map.lines().iter().enumerate() {
+            let is_named = self.task.named.contains(&told.hash);
+            if is_named && !related.iter().any(|touch| touch.line == line) {
+                self.leave_open(at, heard, Some((line, Relation::Dispatch)));
+            }
+        }
     }
 
     fn leave_open(
