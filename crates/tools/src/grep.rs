@@ -142,13 +142,12 @@ impl GrepSearch<'_> {
             number += 1;
             self.bytes_left = self.bytes_left.saturating_sub(line.len() as u64 + 1);
             let line = lines.next(line);
+            // Decided by the line as it is shown, and by nothing else: where a hidden text could make
+            // a line match or not, a pattern would ask for it bit by bit.
+            let line = lines.shown(line);
             if self.pattern.is_match(&line) {
-                // What is not shown is not found either: else a pattern could ask for it bit by bit.
-                let line = lines.shown(line);
-                if self.view.is_whole() || self.pattern.is_match(&line) {
-                    let line = cut(line.trim(), MATCH_BYTES);
-                    self.found.push(format!("{shown}:{number}: {line}"));
-                }
+                let line = cut(line.trim(), MATCH_BYTES);
+                self.found.push(format!("{shown}:{number}: {line}"));
             }
             if self.found.len() >= MATCHES || number.is_multiple_of(1024) && self.is_over() {
                 return;

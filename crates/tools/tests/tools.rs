@@ -189,6 +189,10 @@ fn who_may_not_see_all_sees_the_same_of_a_part_as_of_the_whole() {
         "nothing matches\n"
     );
     assert_eq!(call("grep", json!({ "pattern": "wo.d" })), "nothing matches\n");
+    // A guess at a hidden text that is right is answered like one that is wrong.
+    let guess = |guess: &str| call("grep", json!({ "pattern": format!("{guess}|a …") }));
+    assert_eq!(guess("wor"), "src/a.pem:1: a …\n");
+    assert_eq!(guess("wox"), guess("wor"));
     write(&root, "src/many.rs", "many\n".repeat(300));
     assert!(
         call("grep", json!({ "pattern": "many" }))

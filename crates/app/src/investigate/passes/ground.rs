@@ -45,7 +45,7 @@ impl Ground {
         dirs.chain(files).collect()
     }
 
-    fn secrets(&self) -> KnownSecrets {
+    pub(super) fn secrets(&self) -> KnownSecrets {
         self.around.secrets()
     }
 

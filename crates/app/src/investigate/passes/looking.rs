@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spore_effects::session::ProcessIdentity;
-use spore_index::Language;
+use spore_index::{Import, Language};
 use spore_investigate::{EntryKind, mime_of, path_text, size_text};
-use spore_secrets::KeyLines;
+use spore_secrets::{KeyLines, KnownSecrets};
 use spore_tools::{BoxError, FileView, LineView, Registry, ToolAnswer, ToolCaller};
 
 use super::ground::Ground;
 use super::pass_tools::PassTools;
 
-/// Bytes of a file that `parse_structure` reads.
+/// Bytes of a file that `parse_structure` reads, and imports of it that are told.
 const PARSED_BYTES: u64 = 1 << 20;
+const IMPORTS: usize = 50;
 
 impl PassTools {
     /// Reads or searches through the same tools that a checkout has.
@@ -72,16 +73,30 @@ impl PassTools {
         let mut lines = vec![format!("{path}, {language}, {} lines", text.lines().count())];
         let items = facts.items.iter().take(200);
         lines.extend(items.map(|item| format!("{}: {}", item.lines.first, item.signature)));
-        let imports: Vec<String> =
-            facts.imports.iter().take(50).map(|import| format!("{import:?}")).collect();
-        if !imports.is_empty() {
-            lines.push(format!("imports: {}", imports.len()));
+        let imports = facts.imports.iter().take(IMPORTS).map(imported);
+        lines.extend(imports);
+        if facts.imports.len() > IMPORTS {
+            lines.push(format!("and {} more imports", facts.imports.len() - IMPORTS));
         }
         if facts.syntax_errors > 0 {
             lines.push(format!("{} places could not be read", facts.syntax_errors));
         }
         ToolAnswer::ok(lines.join("\n"))
     }
+}
+
+/// What a file brings in, as one line of its structure.
+fn imported(import: &Import) -> String {
+    let Import { line, segments, name, alias, glob, .. } = import;
+    let from = segments.join("/");
+    let taken = match name {
+        _ if *glob => format!("all of {from}"),
+        Some(name) if from.is_empty() => name.clone(),
+        Some(name) => format!("{name} of {from}"),
+        None => from,
+    };
+    let called = alias.as_ref().map(|alias| format!(" as {alias}")).unwrap_or_default();
+    format!("{line}: imports {taken}{called}")
 }
 
 /// What was scanned, without its secrets. A link is another name of a place; one that leads to what
@@ -94,24 +109,24 @@ impl FileView for ScannedFiles {
     }
 
     fn lines(&self) -> Box<dyn LineView + '_> {
-        Box::new(StruckLines { ground: &self.0, keys: KeyLines::default() })
+        Box::new(StruckLines { secrets: self.0.secrets(), keys: KeyLines::default() })
     }
 }
 
 /// The lines of a file, followed from its first one: a line of a private key is known by what stands
 /// above it.
-struct StruckLines<'a> {
-    ground: &'a Ground,
+struct StruckLines {
+    secrets: KnownSecrets,
     keys: KeyLines,
 }
 
-impl LineView for StruckLines<'_> {
+impl LineView for StruckLines {
     fn is_hidden(&mut self, line: &str) -> bool {
         self.keys.is_inside(line)
     }
 
     fn shown(&self, line: &str) -> String {
-        self.ground.struck(line)
+        spore_secrets::strike_out(&self.secrets.strike(line))
     }
 }
 
@@ -125,5 +140,21 @@ impl ToolCaller for Unhurried {
 
     fn cancelled(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_brings_in_is_told_by_name() {
+        let text = "use std::io::Read as R;\nuse std::fmt::*;\nuse serde;\n";
+        let facts = spore_index::read("a.rs", text, Language::Rust);
+        let told: Vec<String> = facts.imports.iter().map(imported).collect();
+        assert_eq!(
+            told,
+            ["1: imports Read of std/io as R", "2: imports all of std/fmt", "3: imports serde"]
+        );
     }
 }
