@@ -6,11 +6,14 @@ usage: measure.py SPORE TREE [ROUNDS]
 SPORE is the program, TREE what `make.py` made. A model on this machine answers at once, so what is
 measured is Spore's own processor time, user and system, of each command with all its children. The
 planner leaves out all but the target's own directory and those right in it: a look at one directory is
-a session, whose cost is the model's.
+a session, whose cost is the model's. Ends with 1 where what is bounded takes more than twice a scan.
 """
 import json, os, resource, shutil, subprocess, sys, tempfile
 
 from model import Model, environment, serve
+
+
+BOUNDED = ["counted, first", "counted, again", "read, again"]
 
 
 def spent(command, cwd, env):
@@ -56,7 +59,10 @@ def main():
         of = median(name)
         ratio = "" if name.startswith("calls") else f"  {of / scan:5.2f} of a scan"
         print(f"{name:16} {of:8.2f}{ratio}")
+    over = [name for name in BOUNDED if median(name) > 2 * scan]
     print("page in", home + "/report.html", os.path.getsize(home + "/report.html"), "bytes")
+    if over:
+        sys.exit(f"more than twice a scan: {', '.join(over)}")
 
 
 main()

@@ -36,7 +36,10 @@ def main():
             print(f"{jobs} at once, {what}: {Model.calls - calls} calls, {time.time() - begun:.0f} s, {of}", flush=True)
             if what == "first":
                 said[jobs] = [(one["path"], one["kind"], one["summary"]) for one in answer["places"]]
-    print("the same entries:", said["1"] == said["4"], len(said["1"]))
+    files = sum(kind == "file" for _, kind, _ in said["1"])
+    print("the same entries:", said["1"] == said["4"], len(said["1"]), "of which files:", files)
+    if said["1"] != said["4"] or not files:
+        sys.exit("one at a time and four at once do not say the same of every file and directory")
 
 
 main()
