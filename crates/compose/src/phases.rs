@@ -17,7 +17,7 @@ use spore_model::{Outcome, Park, StepKey};
 use crate::child::{ChildEnd, Parked};
 use crate::documents;
 use crate::manifest::{
-    CoordinatorManifest, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus,
+    CoordinatorManifest, OrchestratorEntry, PartStatus, PhaseReport, PhaseStatus, StageEntry,
 };
 use crate::plan::{CoordinatorPlan, OrchestratorPlan, PhasePlan};
 use crate::stages::may_be_missed;
@@ -141,9 +141,7 @@ impl Phases {
             }
             Action::RetryFailedParts => {
                 self.done[phase].retries += 1;
-                let passed = |status: &PartStatus| *status == PartStatus::Success;
-                let passed = end.stages.iter().filter(|entry| passed(&entry.status)).cloned();
-                self.again(phase, &plan, end, None, passed.collect())
+                self.again(phase, &plan, end, None, stages_that_passed(end))
             }
             Action::Resolve => {
                 self.done[phase].resolves += 1;
@@ -258,9 +256,9 @@ impl Phases {
         plan: &PhasePlan,
         end: &ChildEnd,
         resolution: Option<String>,
-        passed: Vec<crate::manifest::StageEntry>,
+        passed: Vec<StageEntry>,
     ) -> PhaseState {
-        let spent = self.spent(at, end);
+        let spent = spent_on_stages(self.done[at].ends.iter().chain([end]));
         let planned = plan.orchestrator.clone();
         // What the layer above had to say holds for every attempt.
         let resolution = resolution.or_else(|| planned.resolution.clone());
@@ -270,37 +268,9 @@ impl Phases {
         PhaseState::Waiting
     }
 
-    fn spent(&self, at: usize, end: &ChildEnd) -> BTreeMap<String, u32> {
-        let mut spent: BTreeMap<String, u32> = BTreeMap::new();
-        // A stage that passed is carried on into later manifests, as the run it was.
-        let mut counted = BTreeSet::new();
-        for entry in self.done[at].ends.iter().chain([end]).flat_map(|end| &end.stages) {
-            if counted.insert(entry.run) {
-                *spent.entry(entry.name.clone()).or_default() += entry.tries();
-            }
-        }
-        spent
-    }
-
     fn left(&self, at: usize, plan: &PhasePlan, end: &ChildEnd) -> AttemptsLeft {
-        let most = plan.orchestrator.max_attempts;
-        let spent = self.spent(at, end);
-        // Another attempt at the phase is one more at each of its stages, or of those that
-        // failed.
-        let passed = |name: &str| {
-            let mut entries = end.stages.iter().filter(|entry| entry.name == name);
-            entries.any(|entry| entry.status == PartStatus::Success)
-        };
-        let parts_only = end.outcome == Outcome::Partial;
-        let mut counted = spent.iter().filter(|(name, _)| !(parts_only && passed(name)));
-        let more = counted.all(|(_, spent)| *spent < most);
-        let left = |allowed: u32, used: u32| if more { allowed.saturating_sub(used) } else { 0 };
-        AttemptsLeft {
-            retries: left(plan.retries, self.done[at].retries),
-            heals: left(plan.resolves, self.done[at].resolves),
-            idempotent: plan.orchestrator.stages.iter().all(|stage| stage.idempotent),
-            budget: end.budget_left,
-        }
+        let one = &self.done[at];
+        left_of_phase(plan, (one.retries, one.resolves), &one.ends, end)
     }
 
     fn running(&self) -> usize {
@@ -339,6 +309,54 @@ impl Phases {
         }) {
             self.done[at].state = PhaseState::Skipped;
         }
+    }
+}
+
+/// How often each stage was tried in attempts at its phase that are over.
+pub(crate) fn spent_on_stages<'e>(
+    ends: impl Iterator<Item = &'e ChildEnd>,
+) -> BTreeMap<String, u32> {
+    let mut spent: BTreeMap<String, u32> = BTreeMap::new();
+    // A stage that passed is carried on into later manifests, as the run it was.
+    let mut counted = BTreeSet::new();
+    for entry in ends.flat_map(|end| &end.stages) {
+        if counted.insert(entry.run) {
+            *spent.entry(entry.name.clone()).or_default() += entry.tries();
+        }
+    }
+    spent
+}
+
+/// The stages that passed in an attempt at their phase.
+pub(crate) fn stages_that_passed(end: &ChildEnd) -> Vec<StageEntry> {
+    let passed = |entry: &&StageEntry| entry.status == PartStatus::Success;
+    end.stages.iter().filter(passed).cloned().collect()
+}
+
+/// What may still be tried with a phase after `end`, of its own and of what caps the product.
+pub(crate) fn left_of_phase(
+    plan: &PhasePlan,
+    (retries, resolves): (u32, u32),
+    before: &[ChildEnd],
+    end: &ChildEnd,
+) -> AttemptsLeft {
+    let most = plan.orchestrator.max_attempts;
+    let spent = spent_on_stages(before.iter().chain([end]));
+    // Another attempt at the phase is one more at each of its stages, or of those that
+    // failed.
+    let passed = |name: &str| {
+        let mut entries = end.stages.iter().filter(|entry| entry.name == name);
+        entries.any(|entry| entry.status == PartStatus::Success)
+    };
+    let parts_only = end.outcome == Outcome::Partial;
+    let mut counted = spent.iter().filter(|(name, _)| !(parts_only && passed(name)));
+    let more = counted.all(|(_, spent)| *spent < most);
+    let left = |allowed: u32, used: u32| if more { allowed.saturating_sub(used) } else { 0 };
+    AttemptsLeft {
+        retries: left(plan.retries, retries),
+        heals: left(plan.resolves, resolves),
+        idempotent: plan.orchestrator.stages.iter().all(|stage| stage.idempotent),
+        budget: end.budget_left,
     }
 }
 

@@ -17,7 +17,7 @@ use spore_model::{
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::questions::is_question;
-use super::worksite::{ExecSaid, Worksite, cure, lacks};
+use super::worksite::{ExecSaid, Worksite, cure, hash, lacks};
 use crate::agents::backends::{backend, model};
 use crate::agents::known::known;
 use crate::agents::roles::RoleTerms;
@@ -37,6 +37,9 @@ use crate::{Progress, Result, Update};
 
 /// Where a flow keeps the homes of execs that have no result yet.
 const HOMES: &str = "homes";
+
+/// The name under which an exec notes what lay at the path of its artifact before.
+const BEFORE: &str = "before";
 
 /// One exec to be done.
 pub(crate) struct Exec<'a> {
@@ -80,7 +83,9 @@ impl Exec<'_> {
                 reason: done.end.reason.as_deref(),
                 points_at: done.end.artifact.as_deref(),
             };
-            self.ground.end(&self.place, RunKind::Exec, &ending, &done.session)?;
+            let pointer = self.ground.points_at(ending.points_at, done.end.artifact_mark.as_ref());
+            let told = (&ending, &pointer);
+            self.ground.end_pointing(&self.place, RunKind::Exec, told, &done.session)?;
         }
         Ok(done)
     }
@@ -102,6 +107,10 @@ impl Exec<'_> {
         ground.go_on_with(&self.place)?;
         let key = StepKey::session();
         let intent = Intent::at(ground.now()).plan("session", ground.around.ids.run());
+        let intent = match self.plan.artifact.as_deref().and_then(|path| self.mark_before(path)) {
+            Some(mark) => intent.with(BEFORE, mark),
+            None => intent,
+        };
         let ticket = match ground.steps(&self.place).begin(&key, EffectClass::Paid, intent)? {
             Begun::Done(done) => return Ok(done),
             Begun::Do(ticket) => ticket,
@@ -109,7 +118,7 @@ impl Exec<'_> {
         if ground.around.interrupt.is_raised() {
             return Ok(self.stopped(Outcome::Interrupted, Park::Interrupt, "interrupted"));
         }
-        let wanted = ground.left_of_cap(&self.place, &self.place.name, self.budget)?;
+        let wanted = ground.left_of_cap(&self.place, self.budget)?;
         let Some(node) = ground.set_aside(self.place.budget, wanted) else {
             return Ok(self.stopped(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
@@ -311,10 +320,11 @@ impl Exec<'_> {
     /// Judges the session and writes it down. What has to wait has no result.
     fn record(&self, key: &StepKey, ticket: &Ticket, session: EndedSession) -> Result<ExecEnd> {
         let (ground, booking) = (self.ground, &session.booking);
-        let (outcome, reason) = self.judge(&session.report, &booking.notes.refused);
+        let before = ticket.intent.get(BEFORE).and_then(|mark| mark.as_str());
+        let (outcome, reason) = self.judge(&session.report, &booking.notes.refused, before);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
         let end = ChildEnd {
-            artifact: self.plan.artifact.clone().filter(|path| self.is_left(path)),
+            artifact: self.plan.artifact.clone().filter(|path| self.is_left(path, before)),
             diagnosis: tail(&session.report.final_text, cap),
             budget_left: ground.has_left(self.place.budget),
             ..ChildEnd::new(self.place.run, outcome, reason)
@@ -355,11 +365,20 @@ impl Exec<'_> {
 
     /// Judges the session by what it left. Where that is nothing, and where it fails for other
     /// reasons, what it was not let do is a part of why.
-    fn judge(&self, report: &SessionReport, refused: &RefusedCalls) -> (Outcome, Option<String>) {
+    fn judge(
+        &self,
+        report: &SessionReport,
+        refused: &RefusedCalls,
+        before: Option<&str>,
+    ) -> (Outcome, Option<String>) {
         let told = judge(report, &self.plan.action, self.speaks_our_codes());
         let (outcome, reason) = match (&self.plan.artifact, told.0) {
-            (Some(path), Outcome::Success) if !self.is_left(path) => {
-                return (Outcome::Failure, Some(lacks(self.plan, path, refused)));
+            (Some(path), Outcome::Success) if !self.is_left(path, before) => {
+                let why = match self.mark_before(path) {
+                    None => lacks(self.plan, path, refused),
+                    Some(_) => format!("it left {path} as it was before"),
+                };
+                return (Outcome::Failure, Some(why));
             }
             _ => told,
         };
@@ -376,10 +395,23 @@ impl Exec<'_> {
         known(&self.backend()).is_none_or(|agent| !agent.has_program())
     }
 
-    /// Whether the artifact is there. In a checkout its commit tells, later.
-    fn is_left(&self, path: &str) -> bool {
-        let is_there = || self.ground.own_file(path).is_some_and(|text| !text.is_empty());
-        self.start.is_some() || is_there()
+    /// Whether the artifact is there and was written since. In a checkout its commit tells, later.
+    fn is_left(&self, path: &str, before: Option<&str>) -> bool {
+        let is_new = |mark: String| before != Some(&*mark);
+        self.start.is_some() || self.mark_before(path).is_some_and(is_new)
+    }
+
+    /// By what a file is known that nobody wrote meanwhile, where the exec works in a directory as it
+    /// is: its content, and when it was written.
+    fn mark_before(&self, path: &str) -> Option<String> {
+        if self.start.is_some() {
+            return None;
+        }
+        let content = self.ground.own_file(path).filter(|content| !content.is_empty())?;
+        let file = std::fs::symlink_metadata(self.ground.own_dir.join(path)).ok();
+        let written = file.and_then(|file| file.modified().ok());
+        let written = written.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        Some(format!("{} {}", hash(&content), written.unwrap_or_default().as_nanos()))
     }
 }
 

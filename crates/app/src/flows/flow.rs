@@ -10,7 +10,7 @@ use spore_compose::{CoordinatorPlan, OrchestratorPlan, PhasesWork, PlannedWork};
 use spore_config::Config;
 use spore_model::{
     Allowance, BudgetId, BudgetTree, CommitId, Exhausted, Outcome, Run, RunId, RunKind, SourceKind,
-    Timestamp, TraceId, Usd,
+    StepKey, Timestamp, TraceId, Usd,
 };
 use spore_store::Journal;
 
@@ -224,20 +224,27 @@ impl ActiveFlow<'_> {
 }
 
 impl ActiveFlow<'_> {
-    /// What is left of the cap of a part whose runs are `called` so, of which all its attempts and rounds
-    /// take; nothing where it has none.
-    pub(crate) fn left_of_cap(
-        &self,
-        place: &LayerPlace,
-        called: &str,
-        cap: Option<Usd>,
-    ) -> Result<Option<Usd>> {
+    /// What is left of the cap of a part, of which all its attempts and rounds take; nothing where it
+    /// has none.
+    pub(crate) fn left_of_cap(&self, place: &LayerPlace, cap: Option<Usd>) -> Result<Option<Usd>> {
         let Some(cap) = cap else { return Ok(None) };
-        let own = self.journal.children(place.parent.unwrap_or(place.run))?;
-        let own = own.iter().filter(|run| run.name == called && run.kind != RunKind::Session);
-        let gone: Usd = own.map(|run| spent(self.journal, run)).sum::<Result<Usd>>()?;
+        let own = self.runs_of_part(place)?;
+        let gone: Usd = own.iter().map(|run| self.cost_of(*run)).sum::<Result<Usd>>()?;
         let left = (cap + self.raised).as_nanos().saturating_sub(gone.as_nanos());
         Ok(Some(Usd::from_nanos(left.max(0))))
+    }
+
+    /// All runs of the part that `place` is one run of: those that the steps of its own name planned.
+    /// What a run is called says nothing: that is its task, and other parts may have the same.
+    fn runs_of_part(&self, place: &LayerPlace) -> Result<Vec<RunId>> {
+        let Some(parent) = place.parent else { return Ok(vec![place.run]) };
+        let planned: Vec<(StepKey, RunId)> = self
+            .journal
+            .steps(parent)?
+            .into_iter()
+            .filter_map(|step| Some((step.key, step.intent.get("child")?.as_str()?.parse().ok()?)))
+            .collect();
+        Ok(own_runs(&planned, place.run))
     }
 
     /// Sets budget aside as [`Self::reserve`] does; none where nothing is wanted or left.
@@ -249,5 +256,35 @@ impl ActiveFlow<'_> {
     /// What a run below it has cost so far; nothing while there is none.
     pub(crate) fn cost_of(&self, run: RunId) -> Result<Usd> {
         self.journal.run(run)?.map_or(Ok(Usd::ZERO), |run| spent(self.journal, &run))
+    }
+}
+
+/// The runs of the part that `run` belongs to, by the keys of the steps that planned them.
+fn own_runs(planned: &[(StepKey, RunId)], run: RunId) -> Vec<RunId> {
+    let part = |key: &StepKey| {
+        let key = key.to_string();
+        let words: Vec<&str> = key.splitn(3, '/').take(2).collect();
+        words.join("/")
+    };
+    let own = planned.iter().find(|(_, planned)| *planned == run).map(|(key, _)| part(key));
+    let Some(own) = own else { return vec![run] };
+    planned.iter().filter(|(key, _)| part(key) == own).map(|(_, run)| *run).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_pays_for_its_own_attempts_and_rounds_and_for_no_other_part() {
+        let run = |number| RunId::from_parts(1, number);
+        let keys = ["stage/A/1", "stage/A/2", "stage/A/round-2/1", "stage/AB/1", "stage/B/1"];
+        let planned: Vec<(StepKey, RunId)> = (1..)
+            .zip(keys)
+            .map(|(number, key)| (StepKey::new(key.to_owned()).unwrap(), run(number)))
+            .collect();
+        assert_eq!(own_runs(&planned, run(3)), [run(1), run(2), run(3)]);
+        assert_eq!(own_runs(&planned, run(5)), [run(5)]);
+        assert_eq!(own_runs(&planned, run(9)), [run(9)]);
     }
 }

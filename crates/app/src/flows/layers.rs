@@ -1,7 +1,7 @@
 //! How a layer of a flow is opened and how it ends: its row, and what others watch of it.
 
 use serde_json::{Value, json};
-use spore_compose::Parked;
+use spore_compose::{Parked, SignalPointer};
 use spore_model::{Begun, EffectClass, Outcome, Park, Run, RunKind, RunState, SourceKind, StepKey};
 use spore_store::{RunChange, StepEntry};
 
@@ -49,6 +49,18 @@ impl ActiveFlow<'_> {
         ending: &LayerEnding<'_>,
         result: &impl serde::Serialize,
     ) -> Result<()> {
+        let pointer = ending.points_at.map(|path| self.pointer(path)).unwrap_or_default();
+        self.end_pointing(place, kind, (ending, &pointer), result)
+    }
+
+    /// Ends a layer whose signal points at what it left.
+    pub(crate) fn end_pointing(
+        &self,
+        place: &LayerPlace,
+        kind: RunKind,
+        (ending, pointer): (&LayerEnding<'_>, &SignalPointer),
+        result: &impl serde::Serialize,
+    ) -> Result<()> {
         let (steps, key) = (self.steps(place), StepKey::finish());
         let begun = steps.begin::<Value>(&key, EffectClass::Keyed, steps.intent())?;
         let Begun::Do(ticket) = begun else { return Ok(()) };
@@ -71,7 +83,7 @@ impl ActiveFlow<'_> {
         let word = kind.as_str();
         entry.events.push(self.event(SourceKind::Runner, word, "run.finished", place.run, payload));
         if place.parent.is_none() {
-            self.announce(place, ending, at)?;
+            self.announce(place, ending, pointer, at)?;
         }
         steps.finish(&key, &ticket, &entry)?;
         match below.iter().any(|run| run.state != RunState::Ended) {

@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use spore_compose::{
-    ChildEnd, CoordinatorPlan, LedParts, LedRest, OrchestratorPlan, Parked, PhaseNext, PhasePlan,
-    PhaseReport, PhaseStep, Phases, PhasesEnding, attempt_dir, execution_report, lead_key,
-    lead_prompt, phase_dir, refinement,
+    ChildEnd, CoordinatorPlan, LedParts, LedRest, LedStep, OrchestratorPlan, Parked, PhaseNext,
+    PhasePlan, PhaseReport, PhaseStep, Phases, PhasesEnding, attempt_dir, lead_key, lead_prompt,
+    phase_dir, refinement,
 };
 use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, Run, RunKind, RunState, StepKey, Ticket,
@@ -45,6 +45,10 @@ pub(crate) enum PhasesOver {
     Parked(Parked),
 }
 
+fn reports(machine: &Phases) -> Vec<(usize, PhaseReport)> {
+    machine.settled().collect()
+}
+
 /// What a phase's thread has to say.
 enum Said {
     Update(Update),
@@ -69,11 +73,11 @@ impl Coordinator<'_> {
         let details = Run { task, ..self.ground.blank(self.place.run, RunKind::Phase) };
         self.ground.open(&self.place, RunKind::Phase, &details)?;
         self.ground.recall_landings(&self.place, &names)?;
+        let walk = SessionWalk::begin(self.ground, &self.place, &self.plan)?;
         if !self.plan.mode.is_tool() {
-            return self.led(progress);
+            return self.led(&walk, progress);
         }
         let mut machine = Phases::new(self.plan.clone());
-        let walk = SessionWalk::begin(self.ground, &self.place, &self.plan)?;
         self.run_all(&mut machine, &walk, progress)?;
         match machine.rest() {
             PhaseNext::Park(parked) => Ok(PhasesOver::Parked(parked)),
@@ -147,8 +151,8 @@ impl Coordinator<'_> {
                     }
                     Begun::Done(end) => {
                         let _ = machine.apply(phase, &end);
-                        self.project(machine)?;
-                        walk.settled(machine)?;
+                        self.project(&reports(machine))?;
+                        walk.settled(&reports(machine))?;
                     }
                     Begun::Do(ticket) if self.has_lost_ground(&key, &ticket)? => {
                         let name = &self.plan.phases[phase].name;
@@ -166,8 +170,8 @@ impl Coordinator<'_> {
                                 let _ = machine.apply(phase, &end);
                                 let steps = ground.steps(&self.place);
                                 steps.finish(&key, &ticket, &steps.entry(&end)?)?;
-                                self.project(machine)?;
-                                walk.settled(machine)?;
+                                self.project(&reports(machine))?;
+                                walk.settled(&reports(machine))?;
                                 continue;
                             }
                         };
@@ -329,9 +333,9 @@ impl Coordinator<'_> {
                 if machine.apply(phase, &end) {
                     let steps = self.ground.steps(&self.place);
                     steps.finish(&key, &ticket, &steps.entry(&end)?)?;
-                    self.project(machine)?;
+                    self.project(&reports(machine))?;
                     match machine.settled().count() > before {
-                        true => walk.settled(machine)?,
+                        true => walk.settled(&reports(machine))?,
                         false => walk.refined()?,
                     }
                     if !running.is_empty() {
@@ -376,9 +380,10 @@ impl Coordinator<'_> {
     }
 
     /// Writes the report, manifest and signal file of each phase whose fate is decided.
-    fn project(&self, machine: &Phases) -> Result<()> {
+    fn project(&self, reports: &[(usize, PhaseReport)]) -> Result<()> {
         let ground = self.ground;
-        for (at, report) in machine.settled() {
+        for (at, report) in reports {
+            let at = *at;
             let Some(last) = report.orchestrators.last() else { continue };
             let dir = self.dir().join(phase_dir(at, &report.phase));
             ground.write_json(&dir.join("report.json"), &report)?;
@@ -387,7 +392,7 @@ impl Coordinator<'_> {
                 ground.write(&dir.join("manifest.json"), &text)?;
             }
             if matches!(report.exit_code, Some(10 | 11)) {
-                self.keep_request(at, &report)?;
+                self.keep_request(at, report)?;
             }
             let path = ground.path_of(&self.place.dir.join(&last.manifest));
             ground.signal(last.run, &report.phase, &ground.pointer(&path))?;
@@ -398,10 +403,10 @@ impl Coordinator<'_> {
 
 impl Coordinator<'_> {
     /// Lets a session lead the phases.
-    fn led(&self, progress: &mut dyn Progress) -> Result<PhasesOver> {
+    fn led(&self, walk: &SessionWalk<'_>, progress: &mut dyn Progress) -> Result<PhasesOver> {
         let ground = self.ground;
         let chosen = LedParts::phases(&self.plan);
-        let mut led = LedPhases { own: self, chosen, ran: Vec::new() };
+        let mut led = LedPhases { own: self, walk, chosen, ran: Vec::new() };
         led.recall()?;
         let part = |phase: &PhasePlan| {
             let waits = match phase.depends_on.is_empty() {
@@ -431,20 +436,11 @@ impl Coordinator<'_> {
             return Ok(PhasesOver::Parked(parked));
         }
         let ending = led.chosen.phases_ending(&self.plan, outcome, reason);
-        if let Some(run) = ground.journal.run(self.place.run)? {
-            let mut timeline = Vec::new();
-            ground.timeline(&run, &mut timeline)?;
-            let report = execution_report(&run, &ending, &timeline);
-            ground.write(&self.dir().join("execution-report.md"), &report)?;
-        }
-        ground.write_json(&self.dir().join("manifest.json"), &ending.manifest)?;
-        let path = ground.path_of(&self.place.dir.join("manifest.json"));
-        let told = LayerEnding {
-            outcome: ending.outcome,
-            reason: Some(&ending.reason),
-            points_at: Some(&path),
-        };
-        ground.end(&self.place, RunKind::Phase, &told, &ending)?;
+        // What it might have had run again is over with its session.
+        let reports = led.chosen.reports(&self.plan);
+        self.project(&reports)?;
+        walk.settled(&reports)?;
+        self.finish(&ending, walk)?;
         Ok(PhasesOver::Ended(ending))
     }
 
@@ -473,6 +469,7 @@ impl Coordinator<'_> {
 
 struct LedPhases<'o, 'a> {
     own: &'o Coordinator<'a>,
+    walk: &'o SessionWalk<'a>,
     chosen: LedParts,
     ran: Vec<(String, u32)>,
 }
@@ -498,9 +495,16 @@ impl LedPhases<'_, '_> {
                 self.ran.push((phase.name.clone(), step.attempt));
             }
             if !is_fed {
-                return Ok(());
+                return self.settled();
             }
         }
+    }
+
+    /// Writes the reports of all phases that are not run again.
+    fn settled(&self) -> Result<()> {
+        let reports = self.chosen.settled(&self.own.plan);
+        self.own.project(&reports)?;
+        self.walk.settled(&reports)
     }
 
     /// Writes the signal of a phase that is over, also for a process that was killed before it could.
@@ -549,21 +553,29 @@ impl Led for LedPhases<'_, '_> {
             }
             Ok(plan) => {
                 let resolution = step.resolution.or_else(|| plan.resolution.clone());
-                let plan = OrchestratorPlan { resolution, ..plan };
+                // What its earlier attempts did is neither done nor counted anew.
+                let LedStep { spent, passed, line, .. } = step;
+                let plan = OrchestratorPlan { resolution, spent, passed, line, ..plan };
                 let start = match &ground.branch {
                     Some(_) => Some(ticket.planned("base").map_err(bug)?),
                     None => None,
                 };
+                self.walk.under_way()?;
                 match own.child(phase, attempt, &ticket, &[])? {
                     Some(place) => own.run_alone(phase, place, plan, start, progress)?,
                     None => own.broke(&ticket)?,
                 }
             }
         };
+        let before = self.chosen.settled(&own.plan).len();
         if self.chosen.apply(phase, &end) {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;
             self.ran.push((name.to_owned(), attempt));
             self.announce(phase, attempt, &end)?;
+            match self.chosen.settled(&own.plan).len() > before {
+                true => self.settled()?,
+                false => self.walk.refined()?,
+            }
         }
         Ok(Ok(end))
     }

@@ -8,7 +8,7 @@ mod reported;
 
 use std::sync::PoisonError;
 
-use spore_compose::{SignalPointer, live_lines, signal};
+use spore_compose::{ArtifactMark, SignalPointer, live_lines, signal};
 use spore_model::{Run, RunId, RunKind, Timestamp};
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
@@ -28,6 +28,7 @@ impl ActiveFlow<'_> {
         &self,
         place: &LayerPlace,
         ending: &LayerEnding<'_>,
+        pointer: &SignalPointer,
         at: Timestamp,
     ) -> Result<()> {
         let Some(run) = self.journal.run(place.run)? else { return Ok(()) };
@@ -37,8 +38,7 @@ impl ActiveFlow<'_> {
             ended: Some(at),
             ..run
         };
-        let pointer = ending.points_at.map(|path| self.pointer(path)).unwrap_or_default();
-        self.write_signal(&run, &place.name, &pointer)?;
+        self.write_signal(&run, &place.name, pointer)?;
         self.report_with(Some(&run))
     }
 
@@ -60,7 +60,19 @@ impl ActiveFlow<'_> {
         Ok(())
     }
 
-    /// Points at a file below the project's root.
+    /// Points at what a part left: by its mark, whatever lies at that path where a person works.
+    pub(crate) fn points_at(
+        &self,
+        artifact: Option<&str>,
+        mark: Option<&ArtifactMark>,
+    ) -> SignalPointer {
+        let Some(path) = artifact else { return SignalPointer::default() };
+        let own = || self.own_file(path).map_or(0, |content| content.len() as u64);
+        let bytes = mark.map_or_else(own, |mark| mark.bytes);
+        SignalPointer { path: path.to_owned(), bytes }
+    }
+
+    /// Points at a file of the flow's own, below the project's root.
     pub(crate) fn pointer(&self, path: &str) -> SignalPointer {
         let file = self.workspace.root().join(path);
         let bytes = std::fs::metadata(file).map_or(0, |file| file.len());

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use spore_compose::{
     ChildEnd, Diagnosis, FlowData, LedParts, LedRest, LedStep, OrchestratorPlan, Parked,
-    PartStatus, PlannedWork, SignalPointer, StageEntry, StageNext, StageStep, StageWork, Stages,
-    StagesEnding, WorkLine, lead_key, lead_prompt, refinement,
+    PartStatus, PlannedWork, StageEntry, StageNext, StageStep, StageWork, Stages, StagesEnding,
+    WorkLine, lead_key, lead_prompt, refinement,
 };
 use spore_model::{
     Begun, CommitId, EffectClass, Fault, Outcome, Run, RunId, RunKind, StepKey, Ticket,
@@ -301,7 +301,8 @@ impl Orchestrator<'_> {
             }
         };
         let (prefix, start) = (format!("{name}."), tip.cloned());
-        let plan = OrchestratorPlan { max_attempts: self.attempts_left(stage), ..plan };
+        let (max_attempts, resolution) = (self.attempts_left(stage), self.plan.resolution.clone());
+        let plan = OrchestratorPlan { max_attempts, resolution, ..plan };
         let stages = Orchestrator { ground, place, plan, prefix, start };
         let over = stages.work(progress)?;
         let end = stages.told(&over)?;
@@ -321,21 +322,13 @@ impl Orchestrator<'_> {
         ground.end(&self.place, RunKind::Stage, &told, ending)
     }
 
-    /// What the signal of a stage points at: its artifact, in the commit that holds it.
-    fn pointer(&self, entry: &StageEntry) -> SignalPointer {
-        let Some(path) = &entry.artifact else { return SignalPointer::default() };
-        match &entry.artifact_mark {
-            Some(mark) => SignalPointer { path: path.clone(), bytes: mark.bytes },
-            None => self.ground.pointer(path),
-        }
-    }
-
     /// Writes a signal file for each stage whose fate is decided, once in each process.
     fn project(&self, machine: &Stages, projected: &mut BTreeSet<RunId>) -> Result<()> {
         for (at, entry) in machine.settled() {
             let Some(run) = entry.run.filter(|run| projected.insert(*run)) else { continue };
             let name = format!("{}{}", self.prefix, self.plan.stages[at].name);
-            self.ground.signal(run, &name, &self.pointer(entry))?;
+            let artifact = (entry.artifact.as_deref(), entry.artifact_mark.as_ref());
+            self.ground.signal(run, &name, &self.ground.points_at(artifact.0, artifact.1))?;
             if entry.exit_code == Some(Outcome::NeedsRefinement.exit_code()) {
                 let end = self.recorded(at, entry)?;
                 let text = refinement(&name, &end, entry.attempts);
@@ -424,13 +417,13 @@ impl LedStages<'_, '_> {
     /// Writes the signal of a stage that is over, also for a process that was killed before it could.
     fn announce(&self, name: &str, end: &ChildEnd) -> Result<()> {
         let (ground, signal) = (self.own.ground, format!("{}{name}", self.own.prefix));
-        let pointer = end.artifact.as_deref().map(|path| ground.pointer(path));
-        ground.signal(end.run, &signal, &pointer.unwrap_or_default())
+        let pointer = ground.points_at(end.artifact.as_deref(), end.artifact_mark.as_ref());
+        ground.signal(end.run, &signal, &pointer)
     }
 
     fn take(&mut self, at: usize, end: &ChildEnd) -> bool {
         let is_over = self.chosen.apply(at, end);
-        if is_over && end.outcome == Outcome::Success {
+        if is_over {
             self.own.goes_on_from(end, &mut self.tip);
         }
         is_over
@@ -479,6 +472,11 @@ impl Led for LedStages<'_, '_> {
                 branch.follow()?;
             }
             self.announce(name, &end)?;
+            if end.answer.is_some() {
+                // Its end was a question. It goes on with the answer, which is not for the session
+                // to say.
+                return self.run(name, progress);
+            }
         }
         Ok(Ok(end))
     }

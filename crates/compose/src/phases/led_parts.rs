@@ -5,15 +5,21 @@
 //! session cannot go past a limit, an interrupt or a question to a person, and no word of it makes
 //! a part pass.
 
+use std::collections::BTreeMap;
+
 use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{Outcome, Park};
 
-use crate::child::{ChildEnd, Diagnosis, Parked};
+use crate::child::{ChildEnd, Diagnosis, Parked, WorkLine};
 use crate::documents;
 use crate::late::RoundsPlan;
-use crate::manifest::{CoordinatorManifest, PartStatus, PhaseStatus, StageEntry, StageManifest};
-use crate::phases::{PhasesEnding, phase_report};
-use crate::plan::{CoordinatorPlan, OrchestratorPlan};
+use crate::manifest::{
+    CoordinatorManifest, PartStatus, PhaseReport, PhaseStatus, StageEntry, StageManifest,
+};
+use crate::phases::{
+    PhasesEnding, left_of_phase, phase_report, spent_on_stages, stages_that_passed,
+};
+use crate::plan::{CoordinatorPlan, OrchestratorPlan, PhasePlan, StagePlan};
 use crate::stages::StagesEnding;
 use crate::wording::FlowData;
 
@@ -31,17 +37,43 @@ struct LedPart {
     name: String,
     required: bool,
     depends_on: Vec<String>,
-    max_attempts: u32,
+    limits: Option<LedLimits>,
+    /// Its stage that passed in an earlier attempt at the whole.
+    passed: Option<StageEntry>,
     /// Those of the round that it is in.
     ends: Vec<ChildEnd>,
+    /// How many of them are no attempt of the session's.
+    lost: u32,
+    retries: u32,
+    heals: u32,
+    /// What its next attempt goes on from.
+    kept: Option<KeptStages>,
     asks: Option<Parked>,
     /// When it is enough, where the part says that.
     rounds: Option<RoundsPlan>,
     round: u32,
     /// What the round before was not good enough for.
     feedback: Option<Diagnosis>,
-    /// Why it is not run again, however often it may be tried.
+    /// Why it is not run again.
     closed: Option<String>,
+}
+
+/// What says how often a part may be tried.
+#[derive(Clone, Debug)]
+enum LedLimits {
+    Stage {
+        plan: Box<StagePlan>,
+        /// How often in all, less what earlier attempts at the whole have used.
+        attempts: u32,
+    },
+    Phase(Box<PhasePlan>),
+}
+
+/// Stages of a phase that are not run again with those that failed, and what they left.
+#[derive(Clone, Debug)]
+struct KeptStages {
+    passed: Vec<StageEntry>,
+    line: Option<WorkLine>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +93,12 @@ pub struct LedStep {
     pub diagnosis: Option<Diagnosis>,
     /// The same as the layer below is told it.
     pub resolution: Option<String>,
+    /// Of a phase: how often each of its stages was tried before.
+    pub spent: BTreeMap<String, u32>,
+    /// Of a phase: its stages that passed before, where only the others are run again.
+    pub passed: Vec<StageEntry>,
+    /// What those left.
+    pub line: Option<WorkLine>,
 }
 
 /// How the layer rests when its session is over.
@@ -84,7 +122,11 @@ impl LedParts {
                 .filter(|before| before.required)
                 .map(|before| before.name.clone())
                 .collect(),
-            max_attempts: plan.max_attempts,
+            limits: Some(LedLimits::Stage {
+                plan: Box::new(stage.clone()),
+                attempts: plan.attempts_left(&stage.name),
+            }),
+            passed: plan.passed.iter().find(|entry| entry.name == stage.name).cloned(),
             rounds: stage.rounds.clone(),
             ..LedPart::default()
         });
@@ -97,7 +139,7 @@ impl LedParts {
             name: phase.name.clone(),
             required: phase.required,
             depends_on: phase.depends_on.clone(),
-            max_attempts: phase.orchestrator.max_attempts,
+            limits: Some(LedLimits::Phase(Box::new(phase.clone()))),
             ..LedPart::default()
         });
         Self { layer: Layer::Phase, parts: parts.collect(), stop: None }
@@ -136,15 +178,16 @@ impl LedParts {
         if let Some(why) = &part.closed {
             return Err(format!("{name} is not run again: {why}"));
         }
-        let attempt = u32::try_from(part.ends.len()).unwrap_or(u32::MAX) + 1;
-        if attempt > part.max_attempts {
-            return Err(format!("{name} was tried {} times", part.max_attempts));
-        }
+        let attempt = count(&part.ends) + 1;
         let before = part.ends.last();
         let diagnosis = before.map(|end| Diagnosis::of(attempt - 1, end));
         let diagnosis = diagnosis.or_else(|| part.feedback.clone());
         let resolution = before.map(|end| documents::resolution(name, end));
-        Ok(LedStep { part: at, round: part.round + 1, attempt, diagnosis, resolution })
+        let kept = part.kept.clone();
+        let (passed, line) = kept.map(|kept| (kept.passed, kept.line)).unwrap_or_default();
+        let spent = spent_on_stages(part.ends.iter());
+        let round = part.round + 1;
+        Ok(LedStep { part: at, round, attempt, diagnosis, resolution, spent, passed, line })
     }
 
     /// Returns a stage after this one that was begun. Phases are in the order of what they wait for.
@@ -158,14 +201,17 @@ impl LedParts {
 
     /// Takes the end of a part. Returns false for one that is parked: then it is no result.
     pub fn apply(&mut self, at: usize, end: &ChildEnd) -> bool {
-        let more = AttemptsLeft { retries: 1, heals: 1, idempotent: true, budget: end.budget_left };
         let name = self.parts[at].name.clone();
         let parked = |outcome| Parked::because(&name, outcome, end);
-        match decide(self.layer, end.outcome, more) {
+        let action = decide(self.layer, end.outcome, self.parts[at].left(end));
+        match action {
             Action::Park(outcome) | Action::RaiseAndCleanUp(outcome) => {
                 self.stop = Some(LedStop::Parked(parked(outcome)));
                 return false;
             }
+            // A question of a part that is over: with its answer the part is run again.
+            Action::Raise(Outcome::NeedsHuman | Outcome::NeedsEscalation)
+                if end.answer.is_some() => {}
             Action::Raise(outcome @ (Outcome::NeedsHuman | Outcome::NeedsEscalation)) => {
                 let parked = parked(outcome);
                 match parked.park {
@@ -179,21 +225,51 @@ impl LedParts {
                 let reason = format!("{name}: {}", end.told());
                 self.stop = Some(LedStop::Raised(Outcome::DepthExceeded, reason));
             }
-            // What failed may be run again; whether it is, is for the session to say.
             _ => {}
         }
-        self.take(at, end);
+        self.take(at, end, action);
         true
+    }
+
+    /// Notes what may become of a part that is over. Whether one that may be run again is, is for the
+    /// session to say.
+    fn note(&mut self, at: usize, end: &ChildEnd, action: Action) {
+        let tried = count(&self.parts[at].ends);
+        let part = &mut self.parts[at];
+        part.kept = None;
+        match action {
+            Action::Heal | Action::Resolve => part.heals += 1,
+            Action::Retry => part.retries += 1,
+            Action::RetryFailedParts => {
+                part.retries += 1;
+                let passed = stages_that_passed(end);
+                let line = end.line.clone().filter(|_| !passed.is_empty());
+                part.kept = Some(KeptStages { passed, line });
+            }
+            Action::Raise(Outcome::NeedsHuman | Outcome::NeedsEscalation) => {}
+            Action::Raise(Outcome::TimedOut) if !part.is_idempotent() => {
+                let why = "it took too long, and how far it came is not known";
+                part.closed = Some(why.to_owned());
+            }
+            Action::Raise(_) if tried == 1 => {
+                part.closed = Some("it was tried once, which is all".to_owned());
+            }
+            Action::Raise(_) => {
+                part.closed = Some(format!("it was tried {tried} times, which is all"));
+            }
+            _ => {}
+        }
     }
 
     /// Keeps the end of a part. Of one that says when it is enough only that word is a success: while
     /// rounds are left, it is begun anew with all that its round is about.
-    fn take(&mut self, at: usize, end: &ChildEnd) {
+    fn take(&mut self, at: usize, end: &ChildEnd, action: Action) {
         let part = &self.parts[at];
         let is_done = matches!(end.outcome, Outcome::Success | Outcome::NeedsRefinement);
         let is_enough = end.outcome == Outcome::Success && end.says_until.unwrap_or(false);
         let Some(plan) = part.rounds.clone().filter(|_| is_done && !is_enough) else {
             self.parts[at].ends.push(end.clone());
+            self.note(at, end, action);
             return;
         };
         let (until, most, round) = (&plan.until, plan.max_rounds, part.round + 1);
@@ -204,15 +280,13 @@ impl LedParts {
             self.parts[at].ends.push(ChildEnd { outcome, reason: Some(reason), ..end.clone() });
             return;
         }
-        let attempt = u32::try_from(part.ends.len()).unwrap_or(u32::MAX) + 1;
+        let attempt = count(&part.ends) + 1;
         let reason = format!("{} does not say {until} in round {round} of {most}", part.name);
         let output = end.diagnosis.clone();
         let mut feedback = Some(Diagnosis { attempt, reason, output, answer: None });
         let first = self.parts.iter().position(|one| one.name == plan.from).unwrap_or(at);
         for one in &mut self.parts[first.min(at)..=at] {
-            one.ends.clear();
-            one.round += 1;
-            one.feedback = feedback.take();
+            one.begin_anew(feedback.take());
         }
     }
 
@@ -222,7 +296,8 @@ impl LedParts {
         let (outcome, line) = (Outcome::Failure, None);
         let reason = Some("what it left, or stood on, is gone".to_owned());
         let part = &mut self.parts[at];
-        part.max_attempts = part.max_attempts.saturating_add(1);
+        part.lost += 1;
+        part.kept = None;
         part.ends.push(ChildEnd { outcome, line, reason, ..end.clone() });
     }
 
@@ -287,16 +362,33 @@ impl LedParts {
         outcome: Outcome,
         reason: String,
     ) -> PhasesEnding {
-        let reports = plan.phases.iter().zip(&self.parts).enumerate().map(|(at, (phase, part))| {
-            let status = match part.ends.last() {
-                None => PhaseStatus::Skipped,
-                Some(end) if end.outcome == Outcome::Success => PhaseStatus::Complete,
-                Some(_) => PhaseStatus::Failure,
-            };
-            phase_report((at, phase), status, &part.ends)
-        });
-        let manifest = CoordinatorManifest::summed(&plan.coordinator, reports.collect(), outcome);
+        let reports = (0..self.parts.len()).map(|at| self.report(plan, at)).collect();
+        let manifest = CoordinatorManifest::summed(&plan.coordinator, reports, outcome);
         PhasesEnding { outcome, reason, manifest }
+    }
+
+    /// The reports of all phases that were run.
+    pub fn reports(&self, plan: &CoordinatorPlan) -> Vec<(usize, PhaseReport)> {
+        let was_run = |at: &usize| !self.parts[*at].ends.is_empty();
+        (0..self.parts.len()).filter(was_run).map(|at| (at, self.report(plan, at))).collect()
+    }
+
+    /// The reports of those phases that are not run again.
+    pub fn settled(&self, plan: &CoordinatorPlan) -> Vec<(usize, PhaseReport)> {
+        let is_over = |part: &LedPart| part.has_passed() || part.closed.is_some();
+        let mut reports = self.reports(plan);
+        reports.retain(|(at, _)| is_over(&self.parts[*at]));
+        reports
+    }
+
+    fn report(&self, plan: &CoordinatorPlan, at: usize) -> PhaseReport {
+        let ends = &self.parts[at].ends;
+        let status = match ends.last() {
+            None => PhaseStatus::Skipped,
+            Some(end) if end.outcome == Outcome::Success => PhaseStatus::Complete,
+            Some(_) => PhaseStatus::Failure,
+        };
+        phase_report((at, &plan.phases[at]), status, ends)
     }
 
     /// Returns what is known by now of the stages that are over.
@@ -318,7 +410,10 @@ impl LedParts {
 
     fn entries(&self) -> Vec<StageEntry> {
         let entry = |part: &LedPart| {
-            let attempts = u32::try_from(part.ends.len()).unwrap_or(u32::MAX);
+            if let Some(passed) = &part.passed {
+                return passed.clone();
+            }
+            let attempts = count(&part.ends);
             let rounds = (part.round > 0).then_some(part.round + 1);
             let entry = match part.ends.last() {
                 None => return StageEntry::skipped(&part.name),
@@ -350,9 +445,64 @@ impl LedParts {
     }
 
     fn has_passed(&self, name: &str) -> bool {
-        let part = self.parts.iter().find(|part| part.name == name);
-        part.and_then(|part| part.ends.last()).is_some_and(|end| end.outcome == Outcome::Success)
+        self.parts.iter().any(|part| part.name == name && part.has_passed())
     }
+}
+
+impl LedPart {
+    fn has_passed(&self) -> bool {
+        let passes = |end: &ChildEnd| end.outcome == Outcome::Success;
+        self.passed.is_some() || self.ends.last().is_some_and(passes)
+    }
+
+    /// What may still be tried after `end`, by the limits of the layer's own machine.
+    fn left(&self, end: &ChildEnd) -> AttemptsLeft {
+        match &self.limits {
+            None => AttemptsLeft { budget: end.budget_left, ..AttemptsLeft::default() },
+            Some(LedLimits::Phase(plan)) => {
+                left_of_phase(plan, (self.retries, self.heals), &self.ends, end)
+            }
+            Some(LedLimits::Stage { plan, attempts }) => {
+                let tried = (count(&self.ends) + 1).saturating_sub(self.lost);
+                // What has parts was healed and retried part by part.
+                let more = if plan.has_parts() { 0 } else { attempts.saturating_sub(tried) };
+                AttemptsLeft {
+                    retries: plan.retries.saturating_sub(self.retries).min(more),
+                    heals: plan.heals.saturating_sub(self.heals).min(more),
+                    idempotent: plan.idempotent,
+                    budget: end.budget_left,
+                }
+            }
+        }
+    }
+
+    fn is_idempotent(&self) -> bool {
+        match &self.limits {
+            None => true,
+            Some(LedLimits::Stage { plan, .. }) => plan.idempotent,
+            Some(LedLimits::Phase(plan)) => {
+                plan.orchestrator.stages.iter().all(|stage| stage.idempotent)
+            }
+        }
+    }
+
+    /// Begins another round with all that a part may be tried.
+    fn begin_anew(&mut self, feedback: Option<Diagnosis>) {
+        *self = Self {
+            name: std::mem::take(&mut self.name),
+            required: self.required,
+            depends_on: std::mem::take(&mut self.depends_on),
+            limits: self.limits.take(),
+            rounds: self.rounds.take(),
+            round: self.round + 1,
+            feedback,
+            ..Self::default()
+        };
+    }
+}
+
+fn count(ends: &[ChildEnd]) -> u32 {
+    u32::try_from(ends.len()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -365,6 +515,27 @@ mod tests {
 
     fn end(outcome: Outcome) -> ChildEnd {
         ChildEnd::new(RunId::from_parts(1, 1), outcome, Some("so it went".to_owned()))
+    }
+
+    fn phases(orchestrator: OrchestratorPlan, retries: u32) -> CoordinatorPlan {
+        let one = PhasePlan {
+            name: "one".to_owned(),
+            orchestrator,
+            depends_on: Vec::new(),
+            retries,
+            resolves: 1,
+            required: true,
+            budget: None,
+            resolver: None,
+        };
+        CoordinatorPlan {
+            coordinator: "both".to_owned(),
+            description: None,
+            max_parallel: 1,
+            budget: None,
+            phases: vec![one],
+            mode: crate::files::mode::LayerMode::Tool,
+        }
     }
 
     fn three() -> LedParts {
@@ -380,7 +551,8 @@ mod tests {
             assert_eq!(chosen.choose("A").unwrap().attempt, attempt);
             assert!(chosen.apply(0, &end(Outcome::Failure)));
         }
-        assert_eq!(chosen.choose("A").unwrap_err(), "A was tried 4 times");
+        let why = "A is not run again: it was tried 4 times, which is all";
+        assert_eq!(chosen.choose("A").unwrap_err(), why);
         let mut chosen = three();
         assert!(chosen.apply(0, &end(Outcome::Success)));
         assert_eq!(chosen.choose("A").unwrap_err(), "A is done already");
@@ -442,6 +614,88 @@ mod tests {
             assert!(chosen.apply(0, &end(Outcome::Failure)));
         }
         assert!(chosen.choose("A").is_err());
+    }
+
+    #[test]
+    fn a_part_that_asked_is_run_again_once_it_is_answered() {
+        for outcome in [Outcome::NeedsHuman, Outcome::NeedsEscalation] {
+            let mut chosen = three();
+            assert!(!chosen.apply(0, &end(outcome)), "it has no result");
+            assert_eq!(chosen.choose("A").unwrap_err(), "A waits for a person");
+            let mut chosen = three();
+            let answer = Some("the first".to_owned());
+            assert!(chosen.apply(0, &ChildEnd { answer, ..end(outcome) }));
+            assert_eq!(chosen.waits(), None);
+            let again = chosen.choose("A").unwrap();
+            assert_eq!(again.attempt, 2);
+            assert_eq!(again.diagnosis.unwrap().answer.as_deref(), Some("the first"));
+            assert!(chosen.apply(0, &end(Outcome::Success)));
+            assert!(chosen.choose("C").is_ok());
+        }
+    }
+
+    #[test]
+    fn a_stage_is_tried_as_often_as_it_says() {
+        let mut chosen = LedParts::stages(&plan(vec![read_stage("A~00"), read_stage("B!")]));
+        assert!(chosen.apply(0, &end(Outcome::Failure)));
+        let why = "A is not run again: it was tried once, which is all";
+        assert_eq!(chosen.choose("A").unwrap_err(), why);
+        let mut chosen = LedParts::stages(&plan(vec![read_stage("A~01")]));
+        for _ in 0..2 {
+            assert!(chosen.choose("A").is_ok() && chosen.apply(0, &end(Outcome::Failure)));
+        }
+        assert!(chosen.choose("A").is_err());
+        let mut chosen = LedParts::stages(&plan(vec![read_stage("A!")]));
+        assert!(chosen.apply(0, &end(Outcome::TimedOut)));
+        assert!(chosen.choose("A").unwrap_err().contains("how far it came is not known"));
+        let mut chosen = LedParts::stages(&plan(vec![read_stage("A")]));
+        assert!(chosen.apply(0, &end(Outcome::TimedOut)));
+        assert!(chosen.choose("A").is_ok());
+        let broke = ChildEnd { budget_left: false, ..end(Outcome::TimedOut) };
+        let mut chosen = LedParts::stages(&plan(vec![read_stage("A")]));
+        assert!(chosen.apply(0, &broke));
+        assert!(chosen.choose("A").is_err());
+    }
+
+    #[test]
+    fn what_an_earlier_attempt_at_the_phase_did_is_neither_done_nor_counted_anew() {
+        let mut plan = plan(vec![read_stage("A"), read_stage("B"), read_stage("C")]);
+        plan.passed = vec![StageEntry::passed("A")];
+        plan.spent.insert("B".to_owned(), 3);
+        let mut chosen = LedParts::stages(&plan);
+        assert_eq!(chosen.choose("A").unwrap_err(), "A is done already");
+        assert!(chosen.status().starts_with("A: passed\n"), "{}", chosen.status());
+        assert!(chosen.choose("B").is_ok());
+        assert!(chosen.apply(1, &end(Outcome::Failure)));
+        assert!(chosen.choose("B").is_err(), "four in all");
+        let ending = chosen.stages_ending(&plan, Outcome::Failure, String::new());
+        assert_eq!(ending.manifest.stages[0], StageEntry::passed("A"));
+        let mut chosen = LedParts::stages(&plan);
+        assert!(chosen.apply(1, &end(Outcome::Success)) && chosen.apply(2, &end(Outcome::Success)));
+        assert_eq!(chosen.rest(), LedRest::End(Outcome::Success, "every part passed".to_owned()));
+    }
+
+    #[test]
+    fn a_phase_that_is_run_again_knows_what_it_did_before_and_how_often() {
+        let stages = plan(vec![read_stage("A"), read_stage("B")]);
+        let mut chosen = LedParts::phases(&phases(stages, 9));
+        let mut tried = 0;
+        while let Ok(step) = chosen.choose("one") {
+            assert_eq!(step.spent.get("B").copied().unwrap_or(0), tried);
+            assert_eq!(step.passed.len(), usize::from(tried > 0), "A is not run again");
+            tried += 2;
+            let run = |number| Some(RunId::from_parts(2, number));
+            let passed = StageEntry { run: run(1), ..StageEntry::passed("A") };
+            let failed = StageEntry {
+                run: run(u128::from(tried)),
+                status: PartStatus::Failure,
+                attempts: 2,
+                ..StageEntry::passed("B")
+            };
+            let stages = vec![passed, failed];
+            assert!(chosen.apply(0, &ChildEnd { stages, ..end(Outcome::Partial) }));
+        }
+        assert_eq!(tried, 4, "both layers together");
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spore_compose::{
     CHECKPOINT_VERSION, Checkpoint, ChildEnd, CompletedPhase, CoordinatorPlan, PhaseReport,
-    PhaseStep, Phases, PhasesEnding, SessionRecord, SessionState, execution_report,
+    PhaseStep, PhasesEnding, SessionRecord, SessionState, execution_report,
 };
 use spore_effects::files::{paths_in, read_text};
 use spore_model::{Fault, RunId, Timestamp};
@@ -26,6 +26,7 @@ pub(crate) struct SessionWalk<'a> {
     /// Where the coordinator's files are, below the flow's.
     dir: PathBuf,
     total: u32,
+    names: Vec<String>,
     started: Timestamp,
     at: Mutex<WalkedTo>,
 }
@@ -54,7 +55,9 @@ impl<'a> SessionWalk<'a> {
         }
         let total = u32::try_from(plan.phases.len()).map_err(bug)?;
         let dir = place.dir.clone();
-        let walk = Self { ground, run: place.run, dir, total, started, at: Mutex::new(at) };
+        let names = plan.phases.iter().map(|phase| phase.name.clone()).collect();
+        let (run, at) = (place.run, Mutex::new(at));
+        let walk = Self { ground, run, dir, total, names, started, at };
         walk.write(&walk.at())?;
         Ok(walk)
     }
@@ -87,8 +90,8 @@ impl<'a> SessionWalk<'a> {
     }
 
     /// Takes note of all phases that are over by now. Each gets its checkpoint, once.
-    pub(crate) fn settled(&self, machine: &Phases) -> Result<()> {
-        let reports: Vec<PhaseReport> = machine.settled().map(|(_, report)| report).collect();
+    pub(crate) fn settled(&self, reports: &[(usize, PhaseReport)]) -> Result<()> {
+        let reports: Vec<&PhaseReport> = reports.iter().map(|(_, report)| report).collect();
         let count = u32::try_from(reports.len()).map_err(bug)?;
         while self.at().passed < count {
             self.under_way()?;
@@ -96,7 +99,7 @@ impl<'a> SessionWalk<'a> {
             let number = at.passed + 1;
             self.go(&mut at, SessionState::Verify(number))?;
             // Of several that are over at once, the last tells of all.
-            let checkpoint = self.checkpoint(machine, &reports, number as usize)?;
+            let checkpoint = self.checkpoint(&reports, number as usize)?;
             let file = format!("checkpoints/{}", checkpoint.file());
             self.ground.write_json(&self.path(&file), &checkpoint)?;
             (at.last, at.passed) = (Some(file), number);
@@ -116,16 +119,16 @@ impl<'a> SessionWalk<'a> {
         let mut at = self.at();
         match at.state {
             SessionState::Complete => Ok(()),
+            // A session that led may have had no phase run.
+            SessionState::Init => {
+                self.go(&mut at, SessionState::Phase(1))?;
+                self.go(&mut at, SessionState::Complete)
+            }
             _ => self.go(&mut at, SessionState::Complete),
         }
     }
 
-    fn checkpoint(
-        &self,
-        machine: &Phases,
-        reports: &[PhaseReport],
-        number: usize,
-    ) -> Result<Checkpoint> {
+    fn checkpoint(&self, reports: &[&PhaseReport], number: usize) -> Result<Checkpoint> {
         let ground = self.ground;
         let over = &reports[..number.min(reports.len())];
         let mut created_at = self.started;
@@ -133,14 +136,14 @@ impl<'a> SessionWalk<'a> {
             let ended = ground.journal.run(run.run)?.and_then(|run| run.ended);
             created_at = created_at.max(ended.unwrap_or(created_at));
         }
-        let all = machine.plan().phases.iter().map(|phase| phase.name.clone());
+        let all = self.names.iter().cloned();
         let is_over = |name: &String| over.iter().any(|report| report.phase == *name);
         Ok(Checkpoint {
             checkpoint_version: CHECKPOINT_VERSION,
             created_at,
             session_dir: ground.path_of(&self.dir).trim_end_matches('/').to_owned(),
             trace_id: ground.trace.clone(),
-            completed_phases: over.iter().map(CompletedPhase::from).collect(),
+            completed_phases: over.iter().map(|report| CompletedPhase::from(*report)).collect(),
             pending_phases: all.filter(|name| !is_over(name)).collect(),
             depth_used: ground.nesting.depth + 1,
             depth_max: ground.nesting.limit,

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use spore_compose::{
-    ChildEnd, Diagnosis, FlowData, PartStep, Parts, PartsEnding, PartsNext, SignalPointer,
-    StagePlan, StageWork, WorkLine, read_items,
+    ChildEnd, Diagnosis, FlowData, PartStep, Parts, PartsEnding, PartsNext, StagePlan, StageWork,
+    WorkLine, read_items,
 };
 use spore_git::Merged;
 use spore_model::{
@@ -413,11 +413,7 @@ impl FanOut<'_> {
     }
 
     fn signal(&self, part: usize, end: &ChildEnd) -> Result<()> {
-        let pointer = match (&end.artifact, &end.artifact_mark) {
-            (Some(path), Some(mark)) => SignalPointer { path: path.clone(), bytes: mark.bytes },
-            (Some(path), None) => self.ground.pointer(path),
-            (None, _) => SignalPointer::default(),
-        };
+        let pointer = self.ground.points_at(end.artifact.as_deref(), end.artifact_mark.as_ref());
         self.ground.signal(end.run, &self.name(part), &pointer)
     }
 

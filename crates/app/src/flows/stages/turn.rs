@@ -37,7 +37,7 @@ impl StageTurn<'_> {
                 exec.work(progress)?.end
             }
             StageWork::Orchestrate(task) => {
-                let asked = Verified { plan: task, budget, diagnosis, start: tip };
+                let asked = Verified { plan: task, budget, diagnosis, resolution, start: tip };
                 verified::run(ground, &place, &asked, progress)?
             }
             StageWork::Sentinel => crate::flows::checks::run(ground, &place, tip, progress)?,
