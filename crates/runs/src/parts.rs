@@ -3,6 +3,8 @@
 //! Nothing here knows what a layer does. A run that is a task of its own is listed and not
 //! looked into: it has a report of its own.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spore_model::{
@@ -107,6 +109,14 @@ struct ExecWork {
     line: Option<ExecLine>,
 }
 
+/// What is on record of one part of a stage.
+#[derive(Deserialize)]
+struct PartEnd {
+    run: RunId,
+    outcome: Outcome,
+    line: Option<ExecLine>,
+}
+
 #[derive(Deserialize)]
 struct ExecLine {
     tip: CommitId,
@@ -139,8 +149,14 @@ fn collect(
     rows: &mut Vec<PartRow>,
     books: &mut Vec<LedgerEntry>,
 ) -> Result<(), JournalError> {
-    for child in journal.children(run.id)? {
-        rows.push(row(journal, &child, depth, alive)?);
+    let children = journal.children(run.id)?;
+    let joined = joined(journal, run)?;
+    for child in children {
+        let mut own = row(journal, &child, depth, alive)?;
+        if let Some(commit) = joined.get(&child.id) {
+            own.commit.clone_from(commit);
+        }
+        rows.push(own);
         if is_task(child.kind) {
             books.extend(journal.ledger(child.id)?);
             for merge in merges_of(journal, child.id)? {
@@ -151,6 +167,28 @@ fn collect(
         }
     }
     Ok(())
+}
+
+/// Returns what came onto the branch of each part of a stage that is done for several things: its own
+/// commit is not the one that the stage goes on from.
+fn joined(
+    journal: &dyn Journal,
+    run: &Run,
+) -> Result<BTreeMap<RunId, Option<CommitId>>, JournalError> {
+    let mut joined = BTreeMap::new();
+    if run.kind != RunKind::Stage {
+        return Ok(joined);
+    }
+    for step in journal.steps(run.id)? {
+        if !step.key.to_string().starts_with("part/") {
+            continue;
+        }
+        let end = step.result.and_then(|end| serde_json::from_value::<PartEnd>(end).ok());
+        if let Some(end) = end.filter(|end| end.outcome == Outcome::Success) {
+            joined.insert(end.run, end.line.map(|line| line.tip));
+        }
+    }
+    Ok(joined)
 }
 
 /// Returns whether runs of this kind tell of their parts themselves.

@@ -11,6 +11,7 @@ use super::questions::{FlowQuestion, open_questions};
 use super::requests::Planned;
 use crate::Result;
 use crate::base::error::bug;
+use crate::base::run_refs;
 use crate::report;
 
 /// What came of a flow, whatever its layer.
@@ -52,6 +53,9 @@ pub struct FlowReport {
     pub told: serde_json::Value,
 }
 
+/// The name of a ref that keeps what a phase made.
+const ROLLED_BACK: &str = "rolled-back";
+
 /// One run below a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FlowChild {
@@ -62,6 +66,9 @@ pub struct FlowChild {
     pub status: RunStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
+    /// The ref that keeps what it made, where that was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolled_back: Option<String>,
 }
 
 /// How a flow ended or parked, and what its layer has to say.
@@ -100,6 +107,7 @@ pub(crate) fn dry(planned: &Planned, run: RunId, trace_id: TraceId) -> Result<Fl
 pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowReport> {
     let report = report::report(ground.workspace, ground.journal, ground.root)?;
     let parts = report.parts.iter().filter(|part| part.kind != RunKind::Session);
+    let taken_back = taken_back(ground, report.run.kind)?;
     let child = |part: &PartRow| FlowChild {
         run: part.id,
         kind: part.kind,
@@ -107,6 +115,8 @@ pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowRepo
         attempt: part.attempt,
         status: part.status,
         commit: part.commit.clone(),
+        rolled_back: Some(run_refs::own(part.id, ROLLED_BACK))
+            .filter(|name| taken_back.contains(name)),
     };
     let line = ground.branch.as_ref().and_then(FlowBranch::line);
     Ok(FlowReport {
@@ -132,4 +142,15 @@ pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowRepo
         next: report.next,
         told: rest.told,
     })
+}
+
+/// The refs that keep what phases made and did not bring onto the branch.
+fn taken_back(ground: &ActiveFlow<'_>, kind: RunKind) -> Result<Vec<String>> {
+    let Some(branch) = &ground.branch else { return Ok(Vec::new()) };
+    if !matches!(kind, RunKind::Phase | RunKind::Campaign) {
+        return Ok(Vec::new());
+    }
+    let refs = branch.repository.refs_under("refs/spore")?;
+    let is_one = |name: &String| name.ends_with(&format!("/{ROLLED_BACK}"));
+    Ok(refs.into_iter().map(|(name, _)| name).filter(is_one).collect())
 }

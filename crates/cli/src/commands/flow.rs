@@ -155,13 +155,16 @@ fn place(report: &FlowReport) -> String {
     format!("  {} {}{next}\n", &commit.as_str()[..12], line(&place))
 }
 
-/// The runs that made a commit, below their stage or phase.
-fn commits(report: &FlowReport) -> String {
+/// The runs below it: how each ended, what it made, and where that is kept if it was taken back.
+fn children(report: &FlowReport) -> String {
     let mut text = String::new();
-    for child in report.children.iter().filter(|child| child.commit.is_some()) {
-        let commit = child.commit.as_ref().map_or("", |commit| &commit.as_str()[..12]);
+    for child in &report.children {
         let name = ends_within(&child.name, 32);
-        text.push_str(&format!("  {:16}  {commit} by run {}\n", name, child.run.short()));
+        let (status, run) = (child.status, child.run.short());
+        let commit = child.commit.as_ref().map(|commit| format!(", {}", &commit.as_str()[..12]));
+        let kept = child.rolled_back.as_ref().map(|name| format!(", taken back to {name}"));
+        let more = format!("{}{}", commit.unwrap_or_default(), kept.unwrap_or_default());
+        text.push_str(&format!("  {name:16}  {status} by run {run}{more}\n"));
     }
     text
 }
@@ -189,7 +192,7 @@ fn parts(report: &FlowReport) -> String {
             if attempts > 1 { format!(" after {attempts} attempts") } else { String::new() };
         text.push_str(&part(&word("phase"), &format!("{}{again}", word("status")), &word("error")));
     }
-    text + &commits(report)
+    text + &children(report)
 }
 
 fn part(name: &str, status: &str, error: &str) -> String {
