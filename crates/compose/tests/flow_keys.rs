@@ -354,3 +354,17 @@ fn what_names_or_holds_other_things_is_looked_up() {
     let told = Flows::read(&[FlowFile { path: "f.json".into(), text: text.to_owned() }]);
     assert!(told.unwrap_err().to_string().contains("coordinators.all needs at least one"));
 }
+
+#[test]
+fn a_tool_that_the_backend_of_a_stage_lacks_is_refused_with_the_line_of_the_stage() {
+    let text = "[executors.e]\nrole = \"r\"\nallowed_tools = [\"Bash\"]\n[orchestrators.o]\n\
+                stages = [\n  { name = \"A\", executor = \"e\" },\n\
+                \x20 { name = \"B\", executor = \"e\", backend = \"other\" },\n]\n";
+    let flows = Flows::read(&[FlowFile { path: "f.toml".into(), text: text.to_owned() }]).unwrap();
+    let tool = |backend: Option<&str>, name: &str| {
+        (backend == Some("other")).then(|| format!("{name} is no tool of other"))
+    };
+    let told = flows.check_words(&|_| None, &tool).unwrap_err().to_string();
+    assert!(told.contains("f.toml:7") && told.contains("Bash is no tool of other"), "{told}");
+    assert!(flows.check_words(&|_| None, &|_, _| None).is_ok());
+}

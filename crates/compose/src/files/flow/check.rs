@@ -47,6 +47,37 @@ impl Flows {
                 }
             }
         }
+        for (name, orchestrator) in &self.orchestrators {
+            let own = orchestrator.modifiers.iter().flat_map(|one| match &one.stages {
+                ModifierStages::Own(stages) => stages.as_slice(),
+                ModifierStages::Named(_) => &[],
+            });
+            for stage in orchestrator.stages.iter().chain(own) {
+                self.check_tools(&format!("orchestrators.{name}"), stage, tool)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a stage that runs an executor with a backend of its own that lacks one of its tools.
+    fn check_tools(
+        &self,
+        path: &str,
+        stage: &Stage,
+        tool: &dyn Fn(Option<&str>, &str) -> Option<String>,
+    ) -> Result<(), ConfigError> {
+        let executor = self.executors.get(&stage.executor.value);
+        let (Some(backend), Some(executor)) = (stage.backend.as_deref(), executor) else {
+            return Ok(());
+        };
+        for word in &executor.allowed_tools {
+            if let Some(problem) = tool(Some(backend), &word.value) {
+                let key = format!("{path}.stages.{}", stage.name.value);
+                let name = &stage.executor.value;
+                let problem = format!("runs {name} with a tool that is wrong there: {problem}");
+                return Err(wrong(&stage.executor, &key, &problem));
+            }
+        }
         Ok(())
     }
 
