@@ -247,7 +247,9 @@ impl Campaign {
 
     /// Begins another round with what failed, where one is left and worth it.
     fn heal(&mut self) -> Option<CampaignNext> {
-        let failed: Vec<usize> = (0..self.phases.len()).filter(|&at| self.has_failed(at)).collect();
+        let failed: Vec<usize> = (0..self.phases.len())
+            .filter(|&at| self.has_failed(at) && !self.is_beyond_healing(at))
+            .collect();
         if failed.is_empty() || self.heal_round >= self.plan.terms.heals {
             return None;
         }
@@ -282,6 +284,13 @@ impl Campaign {
 
     fn has_failed(&self, at: usize) -> bool {
         matches!(self.phases[at].state, CampaignPhaseState::Failed(_))
+    }
+
+    /// Whether a phase took too long that may not simply be done again: nobody knows how far it came,
+    /// so no round does it a second time.
+    fn is_beyond_healing(&self, at: usize) -> bool {
+        let one = &self.phases[at];
+        one.state == CampaignPhaseState::Failed(Outcome::TimedOut) && !one.is_idempotent()
     }
 
     fn after_phases(&mut self) -> CampaignNext {
@@ -394,9 +403,9 @@ impl Campaign {
             CampaignPart::Phase { name } => self.phase(name).map_or(0, |one| one.retries),
         };
         let idempotent = match part {
-            CampaignPart::Phase { name } => self.phase(name).is_some_and(|one| {
-                one.plan.orchestrator.stages.iter().all(|stage| stage.idempotent)
-            }),
+            CampaignPart::Phase { name } => {
+                self.phase(name).is_some_and(CampaignPhaseProgress::is_idempotent)
+            }
             _ => true,
         };
         AttemptsLeft {
@@ -578,6 +587,9 @@ impl Campaign {
             CampaignPhaseState::Dropped => Err(format!("{name} was taken out by a person")),
             CampaignPhaseState::Asks(_) => Err(format!("{name} waits for a person")),
             _ if one.ends.len() >= most => Err(format!("{name} was tried {most} times")),
+            CampaignPhaseState::Failed(_) if self.is_beyond_healing(at) => {
+                Err(format!("{name} took too long, and may not simply be done again"))
+            }
             CampaignPhaseState::Failed(_) => {
                 let end = one.ends.last();
                 let mut again = self.clone();

@@ -39,6 +39,11 @@ impl CampaignPhaseProgress {
         }
     }
 
+    /// Whether it may simply be done again.
+    pub(super) fn is_idempotent(&self) -> bool {
+        self.plan.orchestrator.stages.iter().all(|stage| stage.idempotent)
+    }
+
     /// What is told of it.
     pub(super) fn told(&self) -> CampaignPhase {
         let last = self.ends.last();

@@ -276,6 +276,36 @@ fn every_end_of_a_phase_means_what_the_table_says() {
     ");
 }
 
+/// Nobody knows how far it came, so neither a round of healing nor a session that leads does it twice.
+#[test]
+fn a_phase_that_took_too_long_and_may_not_be_done_again_is_not_healed() {
+    let mut plan = bare("a b");
+    let known = plan.coordinator.as_mut().unwrap();
+    known.phases[0].orchestrator.stages[0].idempotent = false;
+    check(
+        plan.clone(),
+        "phase/a=21 phase/b=1",
+        "phase/a/1\nphase/b/1\nphase/b/2 with \"b was run before and ended with exit code 1: code 1\"\n\
+         end 12 a:failure×1 b:complete×2",
+    );
+    plan.coordinator.as_mut().unwrap().phases.truncate(1);
+    check(plan.clone(), "phase/a=21", "phase/a/1\nend 21 a:failure×1");
+    // What ended otherwise is healed as before.
+    check(
+        plan.clone(),
+        "phase/a=1",
+        "phase/a/1\nphase/a/2 with \"a was run before and ended with exit code 1: code 1\"\n\
+         end 0 a:complete×2",
+    );
+    let mut led = Campaign::new(CampaignPlan { mode: LayerMode::Agent, ..plan }, Vec::new());
+    let CampaignStep::Coordinate { part, .. } = led.choose("a", None).unwrap() else { panic!() };
+    led.apply(&part, &record(1, 21, &part));
+    assert_eq!(
+        led.choose("a", None).unwrap_err(),
+        "a took too long, and may not simply be done again"
+    );
+}
+
 #[test]
 fn a_phase_that_asks_waits_alone_and_all_is_asked_at_once() {
     let mut machine = Campaign::new(bare("a b c d<a"), Vec::new());
