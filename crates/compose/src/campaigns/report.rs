@@ -5,7 +5,7 @@ use spore_model::Run;
 use crate::campaigns::machine::CampaignEnding;
 use crate::campaigns::plan::CampaignPlan;
 use crate::documents::{one_line, quotation};
-use crate::plan::PhasePlan;
+use crate::plan::{PhasePlan, StagePlan, StageWork};
 
 /// What a person is asked to look at, with the texts that the plan is made of.
 pub fn review_document(
@@ -34,6 +34,9 @@ pub fn review_document(
             one_line(&phase.orchestrator.orchestrator),
             stages.join(", ")
         ));
+        for stage in &phase.orchestrator.stages {
+            text.push_str(&own_words(stage, &phase.orchestrator.target));
+        }
     }
     if !phases.is_empty() {
         text.push_str("\nEach ends with the project's checks.\n");
@@ -48,6 +51,23 @@ pub fn review_document(
          - `spore campaign change {run} --drop PHASE`, `--add FILE`, `--order A,B,C`: change the phases.\n"
     ));
     text
+}
+
+/// What a stage is told that is not its phase's target, whole: a person approves no text unseen. A
+/// prompt is its executor's, which a person wrote.
+fn own_words(stage: &StagePlan, target: &str) -> String {
+    let words = match &stage.work {
+        StageWork::Orchestrate(task) => &task.task,
+        StageWork::Exec(exec) => &exec.target,
+        StageWork::Sentinel | StageWork::Planned(_) => return String::new(),
+    };
+    if words.trim() == target.trim() || words.trim().is_empty() {
+        return String::new();
+    }
+    let quoted = quotation(words);
+    let lines = quoted.trim_end().lines().map(|line| format!("    {line}").trim_end().to_owned());
+    let lines: Vec<String> = lines.collect();
+    format!("  - {}:\n\n{}\n\n", stage.name, lines.join("\n"))
 }
 
 /// What became of a campaign, for people: made at every end, good or bad.
