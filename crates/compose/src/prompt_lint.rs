@@ -9,7 +9,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use toml_edit::{Document, Item, TableLike};
+use crate::files::flow_file::FlowFile;
+use crate::files::flow_node::{FlowEntry, FlowNode};
 
 /// What a text is, and for whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,37 +91,30 @@ pub fn lint_prompt(kind: PromptKind, text: &str) -> Vec<PromptProblem> {
     problems
 }
 
-/// Returns what is wrong with the prompts in a flow file. What cannot be read as TOML is for the
-/// parser of flow files to refuse, with its line.
-pub fn lint_flow_file(text: &str) -> Vec<PromptProblem> {
-    let Ok(document) = Document::parse(text) else { return Vec::new() };
+/// Returns what is wrong with the prompts in a flow file, in either format. What cannot be read is for
+/// the parser of flow files to refuse, with its line.
+pub fn lint_flow_file(file: &FlowFile) -> Vec<PromptProblem> {
+    let Ok(root) = file.node() else { return Vec::new() };
     let mut problems = Vec::new();
-    look_into(document.as_table(), text, &mut problems);
+    look_into(&root, "", &file.text, &mut problems);
     problems.sort();
     problems
 }
 
 /// Returns the files that a flow file names as prompts.
-pub fn prompt_files(text: &str) -> Vec<String> {
-    fn look_for(item: &Item, files: &mut Vec<String>) {
-        if let Some(table) = item.as_table_like() {
-            for (key, below) in table.iter() {
-                match below.as_str().filter(|_| key == "prompt_file") {
-                    Some(file) => files.push(file.to_owned()),
-                    None => look_for(below, files),
-                }
+pub fn prompt_files(file: &FlowFile) -> Vec<String> {
+    fn look_for(node: &FlowNode, files: &mut Vec<String>) {
+        for entry in node.entries().unwrap_or_default() {
+            match entry.node.text().filter(|_| entry.key == "prompt_file") {
+                Some(file) => files.push(file.to_owned()),
+                None => look_for(&entry.node, files),
             }
         }
-        for table in item.as_array_of_tables().into_iter().flatten() {
-            look_for(&Item::Table(table.clone()), files);
-        }
-        for value in item.as_array().into_iter().flatten() {
-            look_for(&Item::Value(value.clone()), files);
-        }
+        node.list().unwrap_or_default().iter().for_each(|one| look_for(one, files));
     }
-    let Ok(document) = Document::parse(text) else { return Vec::new() };
+    let Ok(root) = file.node() else { return Vec::new() };
     let mut files = Vec::new();
-    look_for(document.as_item(), &mut files);
+    look_for(&root, &mut files);
     files
 }
 
@@ -133,7 +127,8 @@ pub fn lint_document(text: &str) -> Vec<PromptProblem> {
             None if line.trim() == "```toml" => block = Some((number, String::new())),
             Some((start, inner)) if line.trim() == "```" => {
                 let start = *start;
-                let found = lint_flow_file(inner).into_iter();
+                let shown = FlowFile { path: "shown.toml".into(), text: std::mem::take(inner) };
+                let found = lint_flow_file(&shown).into_iter();
                 problems.extend(found.map(|one| PromptProblem { line: start + one.line, ..one }));
                 block = None;
             }
@@ -147,36 +142,33 @@ pub fn lint_document(text: &str) -> Vec<PromptProblem> {
     problems
 }
 
-/// Looks for prompts in a table and in all that is below it.
-fn look_into(table: &dyn TableLike, text: &str, problems: &mut Vec<PromptProblem>) {
-    for (key, item) in table.iter() {
-        if let (Some(kind), Some(prompt), Some(span)) = (kind_of(key), item.as_str(), item.span()) {
-            let first = first_line(text, &span);
+/// Looks for prompts in a value and in all that is below it. `layer` is the table of the file that it
+/// is in: `executors`, `campaigns`.
+fn look_into(node: &FlowNode, layer: &str, text: &str, problems: &mut Vec<PromptProblem>) {
+    let entries = node.entries().unwrap_or_default();
+    // A file may be one coordinator, without a table around it.
+    let leads = matches!(layer, "coordinators" | "campaigns")
+        || entries.iter().any(|entry| entry.key == "phases");
+    for FlowEntry { key, node: below, .. } in entries {
+        let kind = match key.as_str() {
+            "prompt" | "task" => Some(PromptKind::Task),
+            // What such a layer is about is told to the session that leads it.
+            "description" if leads => Some(PromptKind::Order),
+            _ => None,
+        };
+        if let (Some(kind), Some(prompt), Some(span)) = (kind, below.text(), &below.span) {
+            let first = first_line(text, span);
+            // The lines of a text in one pair of quotes are all on one line of the file.
+            let is_spread = text[span.clone()].contains('\n');
+            let line = |one: usize| if is_spread { first + one - 1 } else { first };
             let found = lint_prompt(kind, prompt).into_iter();
-            problems.extend(found.map(|one| PromptProblem { line: first + one.line - 1, ..one }));
+            problems.extend(found.map(|one| PromptProblem { line: line(one.line), ..one }));
         }
-        if let Some(below) = item.as_table_like() {
-            look_into(below, text, problems);
-        }
-        let tables = item.as_array_of_tables().into_iter().flat_map(|all| all.iter());
-        for below in tables {
-            look_into(below, text, problems);
-        }
-        if let Item::Value(value) = item
-            && let Some(array) = value.as_array()
-        {
-            for below in array.iter().filter_map(|one| one.as_inline_table()) {
-                look_into(below, text, problems);
-            }
-        }
+        let layer = if layer.is_empty() { key.as_str() } else { layer };
+        look_into(below, layer, text, problems);
     }
-}
-
-/// What the value of a key in a flow file is said to.
-fn kind_of(key: &str) -> Option<PromptKind> {
-    match key {
-        "prompt" | "task" => Some(PromptKind::Task),
-        _ => None,
+    for below in node.list().unwrap_or_default() {
+        look_into(below, layer, text, problems);
     }
 }
 
@@ -333,11 +325,47 @@ mod tests {
         };
         let expected = [(5, "You are a"), (9, "Act as"), (13, "You are the")]
             .map(|(line, words)| (line, words.to_owned()));
-        assert_eq!(told(&lint_flow_file(flow)), expected);
+        assert_eq!(told(&lint_flow_file(&toml(flow))), expected);
         let shown =
             format!("# Title\n\n```toml\n{flow}```\n\n```sh\nprompt = \"You are a\"\n```\n");
         assert_eq!(told(&lint_document(&shown)), expected.map(|(line, words)| (line + 3, words)));
-        assert_eq!(lint_flow_file("[executors"), []);
+        assert_eq!(lint_flow_file(&toml("[executors")), []);
+    }
+
+    fn toml(text: &str) -> FlowFile {
+        FlowFile { path: "flow.toml".into(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn flow_files_in_json_are_looked_through_with_their_lines() {
+        let text = "{\n  \"executors\": {\n    \"plan\": { \"role\": \"planner\",\n      \
+                    \"prompt\": \"Plan it.\\nYou are a planner.\" }\n  },\n  \"campaigns\": { \"a\": {\n    \
+                    \"domains\": [{ \"name\": \"x\", \"prompt_file\": \"x.md\" }] } }\n}\n";
+        let json = |text: &str| FlowFile { path: "flow.json".into(), text: text.to_owned() };
+        let found = lint_flow_file(&json(text));
+        let told: Vec<(usize, &str)> =
+            found.iter().map(|one| (one.line, one.words.as_str())).collect();
+        assert_eq!(told, [(4, "You are a")]);
+        assert_eq!(prompt_files(&json(text)), ["x.md"]);
+        assert_eq!(lint_flow_file(&json("{")), []);
+    }
+
+    /// The session that leads a coordinator or a campaign is told what it is about.
+    #[test]
+    fn what_a_led_layer_is_about_is_an_order() {
+        let said = |flow: &FlowFile| {
+            let told = lint_flow_file(flow);
+            told.iter().map(|one| format!("{} {}", one.line, one.rule.as_str())).collect::<Vec<_>>()
+        };
+        let flow = toml(
+            "[coordinators.c]\ndescription = \"You are a sequencer\"\nphases = []\n\
+             [campaigns.a]\ndescription = \"PLAN -> BUILD\"\n\
+             [orchestrators.o]\ndescription = \"PLAN -> BUILD, for people\"\n",
+        );
+        assert_eq!(said(&flow), ["2 role-in-prompt", "5 stages-in-prompt"]);
+        let text = "{ \"name\": \"c\",\n\"description\": \"on exit code 1\", \"phases\": [] }";
+        let alone = FlowFile { path: "c.json".into(), text: text.to_owned() };
+        assert_eq!(said(&alone), ["2 stages-in-prompt"]);
     }
 
     /// Every role and every flow that we ship or show.
@@ -357,7 +385,8 @@ mod tests {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
             seen += 1;
-            let found = lint_flow_file(&text).into_iter();
+            let file = FlowFile { path: path.clone(), text };
+            let found = lint_flow_file(&file).into_iter();
             wrong.extend(found.map(|one| format!("{}:{}: {one}", path.display(), one.line)));
         }
         for shown in ["README.md", "ARCHITECTURE.md"] {
@@ -373,6 +402,6 @@ mod tests {
     fn prompts_that_a_flow_names_by_their_file_are_found() {
         let flow = "[campaigns.a]\ndomains = [{ name = \"x\", prompt_file = \"x.md\" }]\n\
                     [[campaigns.b.domains]]\nname = \"y\"\nprompt_file = \"y.md\"\n";
-        assert_eq!(prompt_files(flow), ["x.md", "y.md"]);
+        assert_eq!(prompt_files(&toml(flow)), ["x.md", "y.md"]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use spore_compose::{
-    PromptKind, PromptProblem, lint_document, lint_flow_file, lint_prompt, prompt_files,
+    FlowFile, PromptKind, PromptProblem, lint_document, lint_flow_file, lint_prompt, prompt_files,
 };
 use spore_effects::files::{paths_in, read_text};
 use spore_model::Fault;
@@ -80,17 +80,24 @@ impl<'a> PromptLooker<'a> {
             }
             return Ok(());
         }
-        let Some(text) = Text::of(path) else { return Ok(()) };
+        let Some(text) = Text::of(path, deep == DEEPEST) else { return Ok(()) };
         if self.named.contains(path) {
             return Ok(());
         }
         let words = read_text(path).map_err(unread)?;
-        self.take(path, text.problems(&words));
-        if matches!(text, Text::Flow) {
-            for file in prompt_files(&words) {
-                self.look_at_named(&file)?;
+        let problems = match text {
+            Text::Prompt(kind) => lint_prompt(kind, &words),
+            Text::Document => lint_document(&words),
+            Text::Flow => {
+                let flow = FlowFile { path: path.to_owned(), text: words };
+                self.take(path, lint_flow_file(&flow));
+                for file in prompt_files(&flow) {
+                    self.look_at_named(&file)?;
+                }
+                return Ok(());
             }
-        }
+        };
+        self.take(path, problems);
         Ok(())
     }
 
@@ -130,13 +137,14 @@ enum Text {
 
 impl Text {
     /// Tells what a file is: `NAME.prompt.md` says what to do, another text in a folder of roles or
-    /// prompts says who does it, a flow file holds prompts, and a document may show flow files.
-    fn of(path: &Path) -> Option<Self> {
+    /// prompts says who does it, a flow file holds prompts, and a document may show flow files. JSON
+    /// is a flow file among flows, or where it is named itself.
+    fn of(path: &Path, is_named: bool) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let folders: Vec<&str> =
             path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();
         let is_in = |names: &[&str]| folders.iter().rev().take(2).any(|one| names.contains(one));
-        if name.ends_with(".toml") {
+        if name.ends_with(".toml") || name.ends_with(".json") && (is_named || is_in(&["flows"])) {
             return Some(Self::Flow);
         }
         if name.ends_with(".prompt.md") {
@@ -148,13 +156,5 @@ impl Text {
             false => Self::Document,
         };
         Some(kind).filter(|_| name.ends_with(".md"))
-    }
-
-    fn problems(&self, text: &str) -> Vec<PromptProblem> {
-        match self {
-            Self::Prompt(kind) => lint_prompt(*kind, text),
-            Self::Flow => lint_flow_file(text),
-            Self::Document => lint_document(text),
-        }
     }
 }
