@@ -223,6 +223,12 @@ impl Sentinel {
         prompts::for_fixer(subject, self.cycle(), &self.fixes)
     }
 
+    /// Returns what the tester of that run is told beside its task: what the work has to show becomes
+    /// tests that the coder never sees.
+    pub fn tester_task(&self) -> Option<String> {
+        self.spec.as_ref().map(prompts::for_tester)
+    }
+
     /// Takes what a role said to the step that asked it.
     pub fn answered(&mut self, step: &SentinelStep, answer: &RoleAnswer) -> SentinelNext {
         if let Some(stop) = self.stopped(answer.outcome, answer.park, answer.reason.as_deref()) {

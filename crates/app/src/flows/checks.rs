@@ -21,8 +21,8 @@ use spore_model::{
 };
 use spore_store::RunChange;
 
-use judges::ActiveJudges;
 pub(crate) use judges::SentinelJudges;
+use judges::{ActiveJudges, FixAsked};
 use site::SentinelSite;
 
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
@@ -211,7 +211,8 @@ impl Checks<'_> {
     ) -> Result<SentinelNext> {
         let Some(question) = machine.question(step, &subject.told) else {
             let task = machine.fix_task(&subject.told);
-            let end = subject.judges.fix(step, task, &subject.tip, progress)?;
+            let asked = FixAsked { task, specified: machine.tester_task() };
+            let end = subject.judges.fix(step, asked, &subject.tip, progress)?;
             if let Some(commit) = &end.commit {
                 let repository = self.ground.workspace.repository(self.ground.around)?;
                 subject.tip.clone_from(commit);

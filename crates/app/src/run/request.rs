@@ -34,6 +34,9 @@ pub struct Orchestrate {
     pub require_seen: bool,
     /// Whether a tester writes tests that the coder never sees.
     pub hold_out: bool,
+    /// What the tester is told beside the task, and no other role: a specification that others made.
+    #[serde(skip)]
+    pub specified: Option<String>,
     pub summarize: Option<bool>,
     pub apply: Option<Apply>,
     pub in_place: bool,

@@ -107,6 +107,7 @@ pub fn retry(
         allow_test_changes: old.allow_test_changes || asked.allow_test_changes,
         require_seen: old.require >= ProofLevel::Seen || asked.require_seen,
         hold_out: old.hold_out || asked.hold_out,
+        specified: old.specified.clone(),
         summarize: Some(old.summarize),
         // A role that worked alone was asked for a place, or it was not.
         apply: asked.apply.or_else(|| {

@@ -76,6 +76,9 @@ pub(crate) struct RunSettings {
     /// Whether a tester writes tests that the coder never sees.
     #[serde(default)]
     pub(crate) hold_out: bool,
+    /// What the tester is told beside the task, and no other role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) specified: Option<String>,
     pub(crate) min_confidence: f64,
     pub(crate) phrase_confidence: f64,
     #[serde(default = "verifier_attempts")]
@@ -217,6 +220,7 @@ impl RunSettings {
             },
             probe_hunks: config.gates.probe_hunks,
             hold_out,
+            specified: asked.specified.clone(),
             min_confidence: config.verdict.min_confidence,
             phrase_confidence: config.verdict.phrase_confidence,
             verifier_attempts: config.verdict.verifier_attempts,

@@ -44,6 +44,13 @@ pub(crate) struct SentinelJudges {
     pub(crate) hold_out: bool,
 }
 
+/// What a run that mends is asked for.
+pub(crate) struct FixAsked {
+    pub(crate) task: String,
+    /// What its tester is told, and its coder is not.
+    pub(crate) specified: Option<String>,
+}
+
 /// The judges of a sentinel that is at work.
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveJudges<'a> {
@@ -195,7 +202,7 @@ impl ActiveJudges<'_> {
     pub(crate) fn fix(
         &self,
         step: &SentinelStep,
-        task: String,
+        asked: FixAsked,
         commit: &CommitId,
         progress: &mut dyn Progress,
     ) -> Result<FixEnd> {
@@ -207,7 +214,7 @@ impl ActiveJudges<'_> {
             Begun::Do(ticket) => ticket,
         };
         let child = ticket.planned("child").map_err(bug)?;
-        let end = self.mend(child, task, commit, progress)?;
+        let end = self.mend(child, asked, commit, progress)?;
         if end.park.is_none() && end.outcome != Outcome::Interrupted {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;
         }
@@ -220,7 +227,7 @@ impl ActiveJudges<'_> {
     fn mend(
         &self,
         child: RunId,
-        task: String,
+        asked: FixAsked,
         commit: &CommitId,
         progress: &mut dyn Progress,
     ) -> Result<FixEnd> {
@@ -236,7 +243,8 @@ impl ActiveJudges<'_> {
         };
         let left = ground.budget().left(node).usd.unwrap_or(ground.config.orchestrate.budget_usd);
         let asked = Orchestrate {
-            task,
+            task: asked.task,
+            specified: asked.specified.filter(|_| self.judges.hold_out),
             base: Some(commit.to_string()),
             backend: self.judges.backend.clone(),
             scenario: self.judges.scenario.clone(),

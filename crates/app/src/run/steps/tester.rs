@@ -31,7 +31,10 @@ impl RunContext<'_> {
         let base = self.run.settings.base.clone();
         let findings = self.findings(TESTER, &base, &[]);
         let (turn, before) = (RoleTurn::Beforehand, Before::Nothing);
-        let (prompt, brief) = self.task_file(ticket, TESTER, turn, before, findings)?;
+        let (mut prompt, brief) = self.task_file(ticket, TESTER, turn, before, findings)?;
+        if let Some(specified) = &self.run.settings.specified {
+            prompt.push_str(&format!("\n{specified}"));
+        }
         let asked = StepSession {
             role: TESTER,
             bounce: 0,
