@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use spore_config::Config;
 use spore_effects::files::{Lock, LockError};
 use spore_effects::session::ProcessIdentity;
@@ -76,6 +76,17 @@ pub(crate) fn reopen(
     word: &str,
     settings: &impl Serialize,
 ) -> Result<()> {
+    reopen_telling(around, journal, run, (word, None), settings)
+}
+
+/// Like [`reopen`], with what a person changed by that: an event's type and its payload.
+pub(crate) fn reopen_telling(
+    around: &Surroundings,
+    journal: &dyn Journal,
+    run: &Run,
+    (word, changed): (&str, Option<(&str, Value)>),
+    settings: &impl Serialize,
+) -> Result<()> {
     let change = RunChange {
         state: Some(RunState::Running),
         park: Some(None),
@@ -83,8 +94,11 @@ pub(crate) fn reopen(
         ..RunChange::default()
     };
     let events = Events { around, trace: run.trace.clone() };
-    let event = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
-    Ok(journal.update_run(run.id, &change, &[event])?)
+    let resumed = events.make(SourceKind::Runner, word, "run.resumed", run.id, json!({}));
+    let told =
+        changed.map(|(kind, payload)| events.make(SourceKind::Human, word, kind, run.id, payload));
+    let told: Vec<_> = told.into_iter().chain([resumed]).collect();
+    Ok(journal.update_run(run.id, &change, &told)?)
 }
 
 /// Writes down which process this is. Without it a run cannot be cancelled from elsewhere.

@@ -64,6 +64,7 @@ impl CampaignWork<'_> {
         let changes = recorded_changes(ground.journal, self.place.run)?;
         let mut machine = Campaign::new(self.plan.clone(), changes);
         self.recall()?;
+        self.keep_questions()?;
         let rest = loop {
             let step = match machine.go_on() {
                 CampaignNext::Do(step) => step,
@@ -75,9 +76,7 @@ impl CampaignWork<'_> {
             self.project(&machine)?;
         };
         self.project(&machine)?;
-        if let CampaignRest::Parked(parked) = &rest {
-            self.keep_questions(parked)?;
-        }
+        self.keep_questions()?;
         Ok(CampaignOver { rest, manifest: machine.manifest() })
     }
 
@@ -272,17 +271,19 @@ impl CampaignWork<'_> {
         Ok(CampaignRest::Ended(ending.outcome))
     }
 
-    /// Writes down all that is asked as one document, for the person who answers.
-    fn keep_questions(&self, parked: &Parked) -> Result<()> {
+    /// Writes down all that is asked as one document, for the person who answers. What is answered
+    /// is asked no more: without a question there is no such document.
+    fn keep_questions(&self) -> Result<()> {
         let ground = self.ground;
-        if parked.park != Park::Human {
-            return Ok(());
-        }
+        let path = ground.dir().join("escalation.md");
         let Some(run) = ground.journal.run(self.place.run)? else { return Ok(()) };
         let asked = open_questions(ground.journal, &run, &ground.answers)?;
         let asked: Vec<&FlowQuestion> = asked.iter().filter(|one| one.run != run.id).collect();
         if asked.is_empty() {
-            return Ok(());
+            return match path.exists() {
+                true => ground.around.remove_file(&path),
+                false => Ok(()),
+            };
         }
         let id = run.id.short();
         let mut text = format!("# What the campaign {} asks\n\n", self.plan.campaign);
@@ -294,7 +295,7 @@ impl CampaignWork<'_> {
             "`spore resolve {id} --file ANSWER.md` answers all of it; `spore resolve PART --file \
              ANSWER.md` one of them, by its id.\n"
         ));
-        ground.write(&ground.dir().join("escalation.md"), &text)
+        ground.write(&path, &text)
     }
 
     /// Writes down how far it is, for people and programs that watch.

@@ -2,16 +2,13 @@
 //! put into another order. Each change is a step of the campaign, so every process that goes on
 //! with it hears of the same changes.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_compose::{PhaseChange, PhasesWork, RecordedChange, change_key};
-use spore_model::{Fault, Run, RunId, SourceKind, StepKey};
-use spore_store::Journal;
+use spore_model::{Fault, Run, RunId, SourceKind};
 
-use super::record::{no_campaign, recorded_changes, replayed};
+use super::record::{begun_steps, no_campaign, recorded_changes, replayed};
 use crate::base::outbox::Events;
 use crate::base::run_lock::{HeldRun, read_settings};
 use crate::base::step::Steps;
@@ -63,7 +60,7 @@ pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<Cha
     let Planned::Campaign { plan: campaign } = &settings.planned else {
         return Err(no_campaign(&run));
     };
-    let machine = replayed(journal, run.id, campaign)?;
+    let machine = replayed(journal, run.id, campaign, &settings.answers)?;
     let change = match &asked.edit {
         PhaseEdit::Drop(phase) => PhaseChange::Drop { phase: phase.clone() },
         PhaseEdit::Order(phases) => PhaseChange::Order { phases: phases.clone() },
@@ -86,8 +83,7 @@ pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<Cha
             PhaseChange::Add { phases: made.phases }
         }
     };
-    let begun: BTreeSet<StepKey> =
-        journal.steps(run.id)?.into_iter().map(|step| step.key).collect();
+    let begun = begun_steps(journal, run.id)?;
     let recorded = machine
         .allow(change, &|key| begun.contains(key))
         .map_err(|problem| refused(&run, problem))?;
@@ -102,7 +98,7 @@ pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<Cha
         entry.events.push(events.make(kind, "campaign", "campaign.changed", run.id, payload));
         Ok(recorded)
     })?;
-    let machine = replayed(journal, run.id, campaign)?;
+    let machine = replayed(journal, run.id, campaign, &settings.answers)?;
     let phases = machine.manifest().phases.into_iter();
     let phases = phases.filter(|one| one.status != spore_compose::CampaignPhaseStatus::Dropped);
     let phases = phases.map(|one| one.phase).collect();

@@ -3,13 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spore_compose::{CampaignPart, CampaignPhase};
+use spore_compose::{CampaignPart, CampaignPhase, ChildEnd};
 use spore_config::Config;
-use spore_model::{Cost, Fault, Outcome, Run, RunId, RunKind, RunStatus, Usd};
+use spore_model::{Cost, Fault, Outcome, Run, RunId, RunKind, RunStatus, StepKey, Usd};
 use spore_runs::NextStep;
 use spore_store::{Journal, RunQuery};
 
-use super::record::{is_begun, no_campaign, recorded_changes, replayed};
+use super::record::{child_of, no_campaign, recorded_changes, replayed};
 use crate::base::run_lock::{is_claimed, read_settings};
 use crate::flows::flow::spent;
 use crate::flows::questions::open_questions;
@@ -34,7 +34,7 @@ pub struct CampaignStatus {
     pub revision: u32,
     pub heal_rounds: u32,
     pub phases: Vec<CampaignPhaseRow>,
-    /// What people changed of the phases, oldest first.
+    /// What people changed of the phases, oldest first, and what they added to the budget.
     pub changes: Vec<String>,
     /// Verified runs among its stages.
     pub verified_changes: u64,
@@ -91,7 +91,7 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
     };
     let settings: FlowSettings = read_settings(&run)?;
     let Planned::Campaign { plan } = &settings.planned else { return Err(no_campaign(&run)) };
-    let manifest = replayed(&journal, run.id, plan)?.manifest();
+    let manifest = replayed(&journal, run.id, plan, &settings.answers)?.manifest();
     let mut phases = Vec::new();
     for phase in &manifest.phases {
         phases.push(row(&journal, &run, phase)?);
@@ -110,6 +110,10 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
         question: one.question,
     });
     let changes = recorded_changes(&journal, run.id)?;
+    let raised = (settings.raised > Usd::ZERO).then(|| {
+        let (raised, budget) = (settings.raised, settings.budget);
+        format!("the budget is raised by {raised}, to {budget}")
+    });
     Ok(CampaignStatus {
         run: run.id,
         campaign: manifest.campaign,
@@ -123,7 +127,7 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
         revision: manifest.revision,
         heal_rounds: manifest.heal_rounds,
         phases,
-        changes: changes.iter().map(|recorded| recorded.change.told()).collect(),
+        changes: changes.iter().map(|recorded| recorded.change.told()).chain(raised).collect(),
         verified_changes,
         single_run_average_usd: single_runs(&journal)?,
         questions: asked.collect(),
@@ -172,16 +176,13 @@ fn row(journal: &dyn Journal, run: &Run, phase: &CampaignPhase) -> Result<Campai
     for attempt in 1.. {
         let part = CampaignPart::Phase { name: phase.phase.clone() };
         let Some(step) = journal.step(run.id, &part.key(attempt))? else { break };
-        is_open = step.result.is_none();
-        let child = step.intent.get("child").and_then(|id| id.as_str());
-        let child: Option<RunId> = child.and_then(|id| id.parse().ok());
-        if let Some(child) = child
-            && let Some(child) = journal.run(child)?
-        {
+        let child = child_of(journal, run.id, &part.key(attempt))?;
+        is_open = step.result.is_none() && child.is_some();
+        if let Some(child) = child {
             cost_usd += spent(journal, &child)?;
         }
     }
-    let is_under_way = is_open && is_begun(journal, run.id, &phase.phase)? && run.is_open();
+    let is_under_way = is_open && run.is_open();
     let status = match phase.status.as_str() {
         "pending" if is_under_way => "under way",
         word => word,
@@ -198,17 +199,42 @@ fn row(journal: &dyn Journal, run: &Run, phase: &CampaignPhase) -> Result<Campai
     })
 }
 
-/// Counts the verified runs below a run.
+/// Counts the verified runs below a run whose work is on the branch. What was verified in an attempt
+/// that was rolled back has cost something and changed nothing.
 fn verified_below(journal: &dyn Journal, run: &Run) -> Result<u64> {
     let mut count = 0;
+    let held = match run.kind {
+        RunKind::Phase => Some(held_attempts(journal, run.id)?),
+        _ => None,
+    };
     for child in journal.children(run.id)? {
         match child.kind {
             RunKind::Orchestrate if child.outcome == Some(Outcome::Success) => count += 1,
             RunKind::Orchestrate | RunKind::Session => {}
+            RunKind::Stage if held.as_ref().is_some_and(|held| !held.contains(&child.id)) => {}
             _ => count += verified_below(journal, &child)?,
         }
     }
     Ok(count)
+}
+
+/// Returns the attempts at a coordinator's phases that ended well, and so landed.
+fn held_attempts(journal: &dyn Journal, coordinator: RunId) -> Result<Vec<RunId>> {
+    let steps = journal.steps(coordinator)?;
+    let is_gone = |key: &StepKey| {
+        let gone = format!("gone/{key}");
+        steps.iter().any(|step| step.key.as_str() == gone && step.result.is_some())
+    };
+    let mut held = Vec::new();
+    for step in steps.iter().filter(|step| !is_gone(&step.key)) {
+        let end = step.result.clone().map(serde_json::from_value::<ChildEnd>);
+        if let Some(Ok(end)) = end
+            && end.outcome == Outcome::Success
+        {
+            held.push(end.run);
+        }
+    }
+    Ok(held)
 }
 
 fn per_change(usd: Usd, count: u64) -> Option<Usd> {
