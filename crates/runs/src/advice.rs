@@ -2,7 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spore_model::{Run, RunKind, RunStatus, Timestamp};
+use spore_model::{Park, Run, RunId, RunKind, RunState, RunStatus, Timestamp};
+use spore_store::{Journal, JournalError};
+
+use crate::questions::asks_a_person;
+use crate::report::resets_at;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NextStep {
@@ -18,12 +22,36 @@ pub struct NextStep {
 /// How the reason of a campaign begins whose plan a person has to look at.
 pub const REVIEW: &str = "a person is to look at the phases";
 
-/// Returns what to do about `run`; nothing where it works or is well over.
-pub(crate) fn next_step(
+/// What the journal has of a run that waits, beside its row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct WaitFacts {
+    /// When the limit is over that its newest session met.
+    resets_at: Option<Timestamp>,
+    /// Whether a part of it has a question that nobody answered.
+    asks: bool,
+}
+
+/// Returns what to do about `run`, read with its settings; nothing where it works or is well over.
+pub(crate) fn advise(
+    journal: &dyn Journal,
     run: &Run,
     status: RunStatus,
-    resets_at: Option<Timestamp>,
-) -> Option<NextStep> {
+) -> Result<Option<NextStep>, JournalError> {
+    let waits_for_a_person = run.state == RunState::Parked && run.park == Some(Park::Human);
+    let facts = WaitFacts {
+        resets_at: resets_at(journal, run)?,
+        asks: waits_for_a_person && is_flow(run.kind) && asks_a_person(journal, run)?,
+    };
+    Ok(next_step(run, status, facts))
+}
+
+/// Whether a run of this kind can be answered.
+const fn is_flow(kind: RunKind) -> bool {
+    matches!(kind, RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign)
+}
+
+fn next_step(run: &Run, status: RunStatus, facts: WaitFacts) -> Option<NextStep> {
+    let WaitFacts { resets_at, asks } = facts;
     let id = run.id.short();
     let resume = format!("spore resume {id}");
     let step =
@@ -51,12 +79,7 @@ pub(crate) fn next_step(
             "look at the phases, then say yes or what to change",
             format!("spore resolve {id} --approve"),
         ),
-        RunStatus::ParkedHuman
-            if matches!(
-                run.kind,
-                RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign
-            ) =>
-        {
+        RunStatus::ParkedHuman if asks => {
             step("answer it", format!("spore resolve {id} --file ANSWER.md"))
         }
         RunStatus::ParkedHuman => step("when that is fixed", resume),
@@ -69,8 +92,30 @@ pub(crate) fn next_step(
                 _ => step("mend what it failed for, or let it try anew", retry),
             }
         }
+        // A race is not run again, but the task of one of its racers is.
+        RunStatus::Failed | RunStatus::Escalated if run.kind == RunKind::Race => {
+            let racer = racers(run).next()?.short();
+            step("decide, or let a racer try anew", format!("spore retry {racer}"))
+        }
+        RunStatus::Escalated if run.kind == RunKind::Solo => {
+            step("decide, or let it try anew", format!("spore retry {id}"))
+        }
+        RunStatus::Escalated if run.kind == RunKind::Sentinel => {
+            step("mend what the checks found", "spore sentinel --checks-only".to_owned())
+        }
+        // Nothing goes on with a flow that is over: it is started anew as it was.
+        RunStatus::Escalated => {
+            step("see why, then start it anew", format!("spore runs explain {id}"))
+        }
         _ => None,
     }
+}
+
+/// Returns the runs of those who raced, in their order; none where the settings were not read.
+pub(crate) fn racers(race: &Run) -> impl Iterator<Item = RunId> {
+    let racers = race.settings.get("racers").and_then(serde_json::Value::as_array);
+    let run = |racer: &serde_json::Value| racer.get("run")?.as_str()?.parse().ok();
+    racers.into_iter().flatten().filter_map(run)
 }
 
 /// A campaign that waits for a look at its plan says so in these words.
@@ -96,8 +141,11 @@ mod tests {
     #[track_caller]
     fn check(run: Run, expected: &str) {
         let status = run.status(false);
-        let reset = Timestamp::from_millis(60_000);
-        let found = next_step(&run, status, Some(reset)).map(|next| {
+        let facts = WaitFacts {
+            resets_at: Some(Timestamp::from_millis(60_000)),
+            asks: run.reason.as_deref().is_some_and(|reason| reason.ends_with('?')),
+        };
+        let found = next_step(&run, status, facts).map(|next| {
             let until = next.until.map(|until| format!(" at {until}")).unwrap_or_default();
             format!("{}{until}: {}", next.say, next.command)
         });
@@ -140,6 +188,10 @@ mod tests {
             "answer it: spore resolve 00000001 --file ANSWER.md",
         );
         check(
+            parked(RunKind::Stage, Park::Human, "the branch moved on"),
+            "when that is fixed: spore resume 00000001",
+        );
+        check(
             parked(RunKind::Sentinel, Park::Human, ""),
             "fix what the checks found: spore sentinel --checks-only",
         );
@@ -158,5 +210,25 @@ mod tests {
             Run { reason: Some("it is not signed in".to_owned()), ..ended(Outcome::Failure) },
             "sign in to claude (`spore doctor` says how): spore retry 00000001",
         );
+    }
+
+    #[test]
+    fn what_was_escalated_has_a_command_whatever_it_is() {
+        let escalated = |kind| Run {
+            state: RunState::Ended,
+            outcome: Some(Outcome::NeedsEscalation),
+            ..parked(kind, Park::Human, "the work of no racer holds")
+        };
+        let racer = RunId::from_parts(0, 7);
+        let settings = serde_json::json!({ "racers": [{ "run": racer }] });
+        let race = Run { settings, ..escalated(RunKind::Race) };
+        let of_racer = format!("decide, or let a racer try anew: spore retry {}", racer.short());
+        check(race, &of_racer);
+        let flow = "see why, then start it anew: spore runs explain 00000001";
+        for kind in [RunKind::Exec, RunKind::Stage, RunKind::Phase, RunKind::Campaign] {
+            check(escalated(kind), flow);
+        }
+        let solo = "decide, or let it try anew: spore retry 00000001";
+        check(escalated(RunKind::Solo), solo);
     }
 }

@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn the_interval_holds_a_known_effect_as_often_as_it_says() {
-        for n in [30, 100] {
+        // From the fewest pairs on of which anything is concluded.
+        for n in [LEAST_PAIRS, 30, 100] {
             check(n, -0.3, costs);
             check(n, 0.0, costs);
             check(n, 0.2, verified);

@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spore_model::RunStatus;
 
 use crate::bootstrap::{Difference, LEAST_PAIRS, difference, pairs_needed};
 use crate::figures::RunFigures;
@@ -128,7 +127,7 @@ fn means(runs: &[&RunFigures]) -> TaskMeans {
         cost_usd: mean(|run| run.cost.usd.as_dollars()),
         turns: mean(|run| f64::from(run.turns)),
         duration_s: mean(|run| run.duration_ms as f64 / 1000.0),
-        verified: mean(|run| if run.status == RunStatus::Verified { 1.0 } else { 0.0 }),
+        verified: mean(|run| if run.is_verified() { 1.0 } else { 0.0 }),
     }
 }
 
@@ -158,8 +157,10 @@ fn measured((measure, of): &Measure, tasks: &[TaskPair]) -> MeasuredDifference {
 
 #[cfg(test)]
 mod tests {
+    use spore_model::RunStatus;
+
     use super::*;
-    use crate::stats::tests::run;
+    use crate::stats::tests::{raced, run};
 
     fn labelled(number: u32, task: u32, label: Option<&str>, dollars: f64) -> RunFigures {
         RunFigures {
@@ -197,6 +198,22 @@ mod tests {
         check(28, 0.0, Conclusiveness::NoDifferenceSeen);
         check(9, -0.3, Conclusiveness::TooFewPairs);
         check(0, 0.0, Conclusiveness::TooFewPairs);
+    }
+
+    #[test]
+    fn a_race_that_was_won_is_a_verified_task_of_its_label() {
+        let of_label = |label: &str, run: RunFigures| RunFigures {
+            experiment: Some(label.to_owned()),
+            task: "task".to_owned(),
+            ..run
+        };
+        let runs = [
+            of_label("a", run(1, RunStatus::Escalated, 1.0)),
+            of_label("b", raced(2, RunStatus::Finished, 1.0)),
+        ];
+        let compared = compare_experiments(&runs, "a", "b");
+        let [task] = compared.tasks.as_slice() else { panic!("{compared:?}") };
+        assert_eq!((task.a.verified, task.b.verified), (0.0, 1.0));
     }
 
     #[test]

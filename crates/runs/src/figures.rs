@@ -50,6 +50,15 @@ impl RunFigures {
     pub fn is_task(&self) -> bool {
         matches!(self.kind, RunKind::Orchestrate | RunKind::Race)
     }
+
+    /// Returns whether its work was verified. No verdict is a race's own: one that has finished has
+    /// a winner, which is a verified run.
+    pub fn is_verified(&self) -> bool {
+        match self.kind {
+            RunKind::Race => self.status == RunStatus::Finished,
+            _ => self.status == RunStatus::Verified,
+        }
+    }
 }
 
 /// Returns the figures of all runs that `filter` asks for, newest first. Its limit does not count.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use spore_model::{Cost, RunStatus, Timestamp};
+use spore_model::{Cost, Timestamp};
 
 use crate::experiments::UNLABELLED;
 use crate::figures::RunFigures;
@@ -38,7 +38,7 @@ pub fn sums_by_experiment(figures: &[RunFigures]) -> Vec<ExperimentSum> {
             cost: Cost::default(),
         });
         sum.decided += u32::from(is_decided(run));
-        sum.verified += u32::from(is_decided(run) && run.status == RunStatus::Verified);
+        sum.verified += u32::from(is_decided(run) && run.is_verified());
         if run.is_root() {
             sum.runs += 1;
             sum.cost = [sum.cost, run.cost].into_iter().sum();
@@ -78,7 +78,9 @@ pub struct BouncesSaved {
 /// task was.
 pub fn bounces_saved(figures: &[RunFigures]) -> Option<BouncesSaved> {
     let mut tasks: BTreeMap<&str, [Vec<u32>; 2]> = BTreeMap::new();
-    for run in figures.iter().filter(|run| run.status == RunStatus::Verified && is_decided(run)) {
+    // The attempts of a race are those of its racers, which came together and not after each other.
+    let counts = |run: &&RunFigures| is_decided(run) && run.is_verified() && run.bounces > 0;
+    for run in figures.iter().filter(counts) {
         let with = usize::from(run.experiment.as_deref() != Some(NO_CONTEXT));
         tasks.entry(&run.task).or_default()[with].push(run.bounces);
     }
@@ -103,8 +105,10 @@ pub fn bounces_saved(figures: &[RunFigures]) -> Option<BouncesSaved> {
 
 #[cfg(test)]
 mod tests {
+    use spore_model::RunStatus;
+
     use super::*;
-    use crate::stats::tests::run;
+    use crate::stats::tests::{raced, run};
 
     fn labelled(label: Option<&str>, task: &str, bounces: u32) -> RunFigures {
         RunFigures {
@@ -127,6 +131,9 @@ mod tests {
         let saved = bounces_saved(&figures).unwrap();
         assert_eq!((saved.tasks, saved.without, saved.with, saved.saved), (1, 3.0, 1.5, 1.5));
         assert_eq!(bounces_saved(&figures[1..3]), None);
+        let won = RunFigures { task: "b".to_owned(), ..raced(2, RunStatus::Finished, 1.0) };
+        let with_race = [figures.to_vec(), vec![won]].concat();
+        assert_eq!(bounces_saved(&with_race), Some(saved), "a race has no attempts of its own");
     }
 
     #[test]
@@ -140,12 +147,19 @@ mod tests {
             at(labelled(Some("x"), "a", 1), hour),
             at(labelled(None, "b", 1), hour + 1),
             at(RunFigures { status: RunStatus::Failed, ..labelled(None, "c", 1) }, -1),
+            at(
+                RunFigures {
+                    experiment: Some("r".to_owned()),
+                    ..raced(3, RunStatus::Finished, 0.0)
+                },
+                -1,
+            ),
         ];
         let hours = dollars_by_hour(&figures, Timestamp::from_millis(0));
         assert_eq!((hours[0], hours[1], hours.iter().sum::<f64>()), (0.0, 2.0, 2.0));
         let sums = sums_by_experiment(&figures);
         let told: Vec<_> =
             sums.iter().map(|sum| (&*sum.label, sum.runs, sum.decided, sum.verified)).collect();
-        assert_eq!(told, [(UNLABELLED, 2, 2, 1), ("x", 1, 1, 1)]);
+        assert_eq!(told, [(UNLABELLED, 2, 2, 1), ("r", 1, 1, 1), ("x", 1, 1, 1)]);
     }
 }

@@ -22,6 +22,7 @@ mod list;
 mod live;
 mod news;
 mod parts;
+mod questions;
 mod report;
 mod spending;
 mod stats;
@@ -63,4 +64,4 @@ pub use timeline::{
     CarriedSum, RunStory, RunTimeline, StoryEntry, StorySession, TimelineEntry, story_of_run,
     timeline_of_run,
 };
-pub use waiting::{WaitingRun, waiting_runs};
+pub use waiting::{WaitingRun, WaitingRuns, waiting_runs};

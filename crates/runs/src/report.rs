@@ -11,7 +11,7 @@ use spore_model::{
 use spore_pipeline::Done;
 use spore_store::{Journal, JournalError};
 
-use crate::advice::{NextStep, next_step};
+use crate::advice::{NextStep, advise};
 use crate::applied::Applied;
 use crate::books::books_of;
 use crate::live::{Live, LiveKind, Presence};
@@ -130,7 +130,7 @@ pub fn report_run(
         commit: commit.or_else(|| applied.as_ref().and_then(|applied| applied.commit.clone())),
         applied,
         answer: answer_of(journal, &run)?,
-        next: next_step(&run, status, resets_at(journal, &run)?),
+        next: advise(journal, &run, status)?,
         bounces,
         sessions: sessions_of(journal, id, alive)?,
         left: presence.left(id),

@@ -17,7 +17,8 @@ pub struct RunStats {
     /// All that were asked for, by status.
     pub runs: u32,
     pub by_status: BTreeMap<String, u32>,
-    /// The tasks among them and in their lists and flows; a race is one.
+    /// The tasks among them and in their lists and flows; a race is one, and verified where one of
+    /// its racers has won.
     pub tasks: u32,
     pub tasks_by_status: BTreeMap<String, u32>,
     /// Tasks that were judged or given up; a cancelled one was not decided by its work.
@@ -99,7 +100,7 @@ pub fn stats_of(figures: &[RunFigures]) -> RunStats {
     let tasks: Vec<&RunFigures> = figures.iter().filter(|run| run.is_task()).collect();
     let decided: Vec<&RunFigures> = figures.iter().filter(|run| is_decided(run)).collect();
     let verified: Vec<&RunFigures> =
-        decided.iter().copied().filter(|run| run.status == RunStatus::Verified).collect();
+        decided.iter().copied().filter(|run| run.is_verified()).collect();
     // The attempts of a race are those of its racers.
     let tried = |run: &&&RunFigures| run.kind != RunKind::Race;
     let first = verified.iter().filter(tried).filter(|run| run.bounces == 1).count();
@@ -108,9 +109,12 @@ pub fn stats_of(figures: &[RunFigures]) -> RunStats {
     let attempts = decided.iter().filter(tried).map(|run| f64::from(run.bounces)).collect();
     RunStats {
         runs: count(roots.len()),
-        by_status: counted(&roots),
+        by_status: counted(&roots, |run| run.status),
         tasks: count(tasks.len()),
-        tasks_by_status: counted(&tasks),
+        tasks_by_status: counted(&tasks, |run| match run.is_verified() {
+            true => RunStatus::Verified,
+            false => run.status,
+        }),
         decided: count(decided.len()),
         verified: count(verified.len()),
         verified_rate: rate(verified.len(), decided.len()),
@@ -129,10 +133,13 @@ pub fn stats_of(figures: &[RunFigures]) -> RunStats {
     }
 }
 
-fn counted(figures: &[&RunFigures]) -> BTreeMap<String, u32> {
+fn counted(
+    figures: &[&RunFigures],
+    status: impl Fn(&RunFigures) -> RunStatus,
+) -> BTreeMap<String, u32> {
     let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
     for run in figures {
-        *by_status.entry(run.status.to_string()).or_default() += 1;
+        *by_status.entry(status(run).to_string()).or_default() += 1;
     }
     by_status
 }
@@ -140,13 +147,12 @@ fn counted(figures: &[&RunFigures]) -> BTreeMap<String, u32> {
 /// Returns whether a run is a task whose end was decided by its work.
 pub(crate) fn is_decided(run: &RunFigures) -> bool {
     let ends = [
-        RunStatus::Verified,
         RunStatus::Escalated,
         RunStatus::Failed,
         // It was verified, and a person took it back: that is no success.
         RunStatus::RolledBack,
     ];
-    run.is_task() && ends.contains(&run.status)
+    run.is_task() && (run.is_verified() || ends.contains(&run.status))
 }
 
 fn context_stats(figures: &[RunFigures]) -> Option<ContextStats> {
@@ -173,7 +179,7 @@ fn context_stats(figures: &[RunFigures]) -> Option<ContextStats> {
 
 fn reasons(decided: &[&RunFigures]) -> Vec<ReasonCount> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-    for run in decided.iter().filter(|run| run.status != RunStatus::Verified) {
+    for run in decided.iter().filter(|run| !run.is_verified()) {
         let reason = run.reason.as_deref().unwrap_or("no reason is on record");
         *counts.entry(spore_plain::line_within(reason, 100)).or_default() += 1;
     }
@@ -229,6 +235,30 @@ pub(crate) mod tests {
         }
     }
 
+    /// A race as its row has it: its attempts are those of its racers, and no verdict is its own.
+    pub(crate) fn raced(number: u32, status: RunStatus, dollars: f64) -> RunFigures {
+        RunFigures { kind: RunKind::Race, bounces: 0, ..run(number, status, dollars) }
+    }
+
+    #[test]
+    fn a_race_that_was_won_is_verified_and_one_that_none_won_is_not() {
+        let won = raced(1, RunStatus::Finished, 2.0);
+        let stats = stats_of(&[won.clone(), raced(2, RunStatus::Escalated, 1.0)]);
+        assert_eq!((stats.decided, stats.verified), (2, 1));
+        assert_eq!(stats.verified_rate, Some(0.5));
+        assert_eq!(stats.cost_per_verified, Some(Cost::exact(Usd::from_dollars(3.0).unwrap())));
+        assert_eq!(stats.tasks_by_status, [("escalated", 1), ("verified", 1)].map(owned).into());
+        assert_eq!(stats.by_status, [("escalated", 1), ("finished", 1)].map(owned).into());
+        assert_eq!(stats.first_attempt_rate, None);
+        // A session on its own has finished, too, and is no task.
+        let spawned = RunFigures { kind: RunKind::Spawn, ..won };
+        assert_eq!(stats_of(&[spawned]).decided, 0);
+    }
+
+    fn owned((word, count): (&str, u32)) -> (String, u32) {
+        (word.to_owned(), count)
+    }
+
     #[test]
     fn what_was_paid_in_vain_is_in_the_price_of_a_verified_change() {
         let stats = stats_of(&[
@@ -255,8 +285,7 @@ pub(crate) mod tests {
             parent: Some(list.id),
             ..run(number, status, dollars)
         };
-        let race =
-            RunFigures { kind: RunKind::Race, bounces: 0, ..run(5, RunStatus::Verified, 2.0) };
+        let race = raced(5, RunStatus::Finished, 2.0);
         let stats = stats_of(&[
             list.clone(),
             of_list(2, RunStatus::Verified, 1.0),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunKind, RunStatus, SessionFailure, Timestamp};
 use spore_store::{Journal, JournalError};
 
+use crate::books::books_of;
 use crate::live::Presence;
 pub use story::{CarriedSum, RunStory, StoryEntry, StorySession, story_of_run};
 
@@ -55,8 +56,9 @@ pub fn timeline_of_run(
 ) -> Result<Option<RunTimeline>, JournalError> {
     let Some(run) = journal.run(id)? else { return Ok(None) };
     let alive = presence.is_alive(id);
-    // The ledger has the model that was really used, a row the one that was asked for.
-    let booked = journal.ledger(id)?;
+    // The ledger has the model that was really used, a row the one that was asked for. Sessions of a
+    // list, a race or a flow are booked on its parts.
+    let mut booked = books_of(journal, &run)?;
     let mut entries = Vec::new();
     // Each part is followed by its own, so that the order holds also where times are the same.
     let parts_of = |parent: RunId, depth: u32| -> Result<Vec<(Run, u32)>, JournalError> {
@@ -66,6 +68,9 @@ pub fn timeline_of_run(
     let mut waiting = parts_of(id, 0)?;
     while let Some((part, depth)) = waiting.pop() {
         waiting.extend(parts_of(part.id, depth + 1)?);
+        if !matches!(part.kind, RunKind::Session | RunKind::Bounce | RunKind::Gates) {
+            booked.extend(journal.ledger(part.id)?);
+        }
         let used = booked.iter().find(|bill| bill.session == part.id);
         let model = used.and_then(|bill| bill.model.clone());
         entries.push(entry(&run, part, (depth, alive), model));
@@ -102,5 +107,60 @@ fn entry(
         started: part.started,
         ended: part.ended,
         name: part.name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spore_model::{LedgerEntry, Usage};
+    use spore_store::SqliteJournal;
+
+    use super::*;
+    use crate::live::Live;
+
+    struct Nobody;
+
+    impl Presence for Nobody {
+        fn is_alive(&self, _: RunId) -> bool {
+            false
+        }
+
+        fn live(&self, _: RunId) -> Vec<Live> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn the_model_that_was_used_is_told_of_sessions_of_a_list_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = SqliteJournal::open(&dir.path().join("spore.db")).unwrap();
+        let id = |number| RunId::from_parts(0, number);
+        let of = |number: u128, kind| Run {
+            parent: number.checked_sub(1).filter(|above| *above > 0).map(id),
+            ..Run::begin(id(number), kind, "a run", Timestamp::from_millis(0))
+        };
+        let session = Run { model: Some("asked".to_owned()), ..of(3, RunKind::Session) };
+        for run in [&of(1, RunKind::Loop), &of(2, RunKind::Orchestrate), &session] {
+            journal.create_run(run, &[]).unwrap();
+        }
+        let bill = LedgerEntry {
+            session: id(3),
+            root: id(2),
+            role: "coder".to_owned(),
+            backend: "replay".to_owned(),
+            model: Some("used".to_owned()),
+            turns: 1,
+            usage: Usage::default(),
+            cost: Cost::default(),
+            interrupted: false,
+            duration_ms: None,
+            failure: None,
+            booked: Timestamp::from_millis(0),
+        };
+        assert!(journal.book(&bill).unwrap());
+        let told = timeline_of_run(&journal, &Nobody, id(1)).unwrap().unwrap();
+        let models: Vec<Option<&str>> =
+            told.entries.iter().map(|entry| entry.model.as_deref()).collect();
+        assert_eq!(models, [None, Some("used")]);
     }
 }

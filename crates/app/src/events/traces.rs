@@ -43,7 +43,7 @@ pub fn send_runs(
     typed: Option<&str>,
     period: Option<&RunFilter>,
 ) -> Result<SentTraces> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let runs = match period {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use spore_memory::lines::LineHash;
-use spore_model::{RunKind, RunStatus};
+use spore_model::{Run, RunId, RunKind, RunStatus, Timestamp};
+use spore_runs::RunFigures;
 use spore_store::{Journal, RunQuery};
 
 use crate::knowledge::carried::told_lines;
@@ -19,7 +20,7 @@ pub struct CarriedRuns {
 }
 
 /// How many of the newest runs are looked at for what they carried.
-const NEWEST_RUNS: u32 = 1_000;
+const NEWEST_RUNS: usize = 1_000;
 
 /// Counts, for each line and lesson, the newest runs that were told it, by how they ended. A run
 /// that was given up or taken back says nothing.
@@ -29,23 +30,106 @@ pub(crate) fn carried_runs(
 ) -> Result<BTreeMap<LineHash, CarriedRuns>> {
     let query = RunQuery {
         kind: Some(RunKind::Orchestrate),
-        limit: Some(NEWEST_RUNS),
+        limit: u32::try_from(NEWEST_RUNS).ok(),
+        without_settings: true,
         ..RunQuery::default()
     };
+    let runs = journal.runs(&query)?;
+    Ok(counted(workspace, journal, runs.iter().map(ended)))
+}
+
+/// The same of the tasks in `figures` alone, which are the newest first. What a race was told its
+/// racers were.
+pub(crate) fn carried_by(
+    workspace: &Workspace,
+    journal: &dyn Journal,
+    figures: &[RunFigures],
+) -> Result<BTreeMap<LineHash, CarriedRuns>> {
+    let mut runs = Vec::new();
+    for task in figures.iter().filter(|run| run.is_task()).take(NEWEST_RUNS) {
+        match task.kind {
+            RunKind::Race => {
+                let below = journal.children(task.id)?.into_iter();
+                let racers = below.filter(|run| run.kind == RunKind::Orchestrate);
+                runs.extend(racers.map(|run| ended(&run)));
+            }
+            _ => runs.push((task.id, task.status, task.started)),
+        }
+    }
+    Ok(counted(workspace, journal, runs.into_iter()))
+}
+
+/// A run, how it ended, and when it began.
+type EndedRun = (RunId, RunStatus, Timestamp);
+
+fn ended(run: &Run) -> EndedRun {
+    (run.id, run.status(false), run.started)
+}
+
+fn counted(
+    workspace: &Workspace,
+    journal: &dyn Journal,
+    runs: impl Iterator<Item = EndedRun>,
+) -> BTreeMap<LineHash, CarriedRuns> {
+    let mut known = ToldCache::read(journal);
     let mut all: BTreeMap<LineHash, CarriedRuns> = BTreeMap::new();
-    for run in journal.runs(&query)? {
-        let verified = match run.status(false) {
+    for (run, status, started) in runs {
+        let verified = match status {
             RunStatus::Verified => true,
             RunStatus::Rejected | RunStatus::Escalated | RunStatus::Failed => false,
             _ => continue,
         };
-        let told: BTreeSet<LineHash> = told_lines(workspace, run.id).carried.into_iter().collect();
-        for hash in told {
-            let counts = all.entry(hash).or_default();
+        for hash in known.told(workspace, run, started) {
+            let counts = all.entry(hash.clone()).or_default();
             counts.runs += 1;
             counts.verified += u32::from(verified);
             counts.fell_short += u32::from(!verified);
         }
     }
-    Ok(all)
+    known.keep(journal);
+    all
+}
+
+/// Where the journal keeps what ended runs were told.
+const CACHE: &str = "told by runs";
+
+/// So many of the newest runs are kept: a question about fewer leaves what a wider one has read.
+const MOST_KEPT: usize = 2 * NEWEST_RUNS;
+
+/// What ended runs were told, which changes no more: to read it off the files of a thousand runs takes
+/// longer than all else that a person waits for.
+#[derive(Default)]
+struct ToldCache {
+    runs: BTreeMap<RunId, Vec<LineHash>>,
+    /// When the newest run began that was read now; none where all were known.
+    newest: Option<Timestamp>,
+}
+
+impl ToldCache {
+    fn read(journal: &dyn Journal) -> Self {
+        let kept = journal.cached(CACHE, "").ok().flatten();
+        let runs = kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default();
+        Self { runs, newest: None }
+    }
+
+    /// Returns the lines and lessons that an ended run was told, each once.
+    fn told(&mut self, workspace: &Workspace, run: RunId, started: Timestamp) -> &[LineHash] {
+        let newest = &mut self.newest;
+        self.runs.entry(run).or_insert_with(|| {
+            *newest = (*newest).max(Some(started));
+            let told: BTreeSet<LineHash> = told_lines(workspace, run).carried.into_iter().collect();
+            told.into_iter().collect()
+        })
+    }
+
+    /// Keeps what was read for the next time. Where that fails it is read again then.
+    fn keep(mut self, journal: &dyn Journal) {
+        // Ids begin with the time, so the first are the oldest.
+        while self.runs.len() > MOST_KEPT {
+            self.runs.pop_first();
+        }
+        if let (Some(newest), Ok(value)) = (self.newest, serde_json::to_value(&self.runs)) {
+            let _ = journal.cache(CACHE, "", &value, newest);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{Cost, RunId, RunStatus};
 use spore_runs::{RunExplanation, RunReport};
@@ -14,7 +15,7 @@ use crate::report::{named_or_newest, report, task_of};
 use crate::{Result, Surroundings, Workspace, counted};
 
 /// What is left of a run when the rest is taken away.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunDistillation {
     pub run: RunId,
     pub name: String,
@@ -35,7 +36,7 @@ pub struct RunDistillation {
     pub lessons: Vec<String>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct DistilledAttempt {
     pub bounce: u32,
     pub status: RunStatus,
@@ -47,7 +48,7 @@ pub struct DistilledAttempt {
 /// Distills a run, named by any unique part of its id; the newest if none is named. No model is
 /// asked and nothing is written.
 pub fn distill_run(around: &Surroundings, typed: Option<&str>) -> Result<RunDistillation> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);

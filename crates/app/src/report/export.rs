@@ -166,7 +166,7 @@ fn period(
     now: Timestamp,
 ) -> Result<PeriodAccount> {
     let figures = spore_runs::figures_with_tasks(journal, runs, filter, now)?;
-    let spent = |by: SpendingBy| spore_runs::report_spending(journal, filter, by, now);
+    let spent = |by: SpendingBy| spore_runs::report_spending(journal, runs, filter, by, now);
     Ok(PeriodAccount {
         since: filter.since.unwrap_or(Timestamp::from_millis(0)),
         until: now,

@@ -19,8 +19,8 @@ pub fn sum_spending(
     filter: &RunFilter,
     by: SpendingBy,
 ) -> Result<SpendingReport> {
-    read(around, |journal, _| {
-        Ok(spore_runs::report_spending(journal, filter, by, around.clock.now())?)
+    read(around, |journal, runs| {
+        Ok(spore_runs::report_spending(journal, runs, filter, by, around.clock.now())?)
     })
 }
 
@@ -101,7 +101,7 @@ fn read<T>(
     around: &Surroundings,
     read: impl FnOnce(&dyn Journal, &LocalRuns<'_>) -> Result<T>,
 ) -> Result<T> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);

@@ -138,7 +138,6 @@ pub(crate) fn is_over(run: &Run) -> Error {
     }
 }
 
-/// The run that a bounce or session belongs to: it is the one that can be resumed.
 /// Returns the run that answers for a part: an attempt and a session are told with their task, and a task
 /// of a list, a race or a flow by itself.
 pub(crate) fn task_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
@@ -150,6 +149,7 @@ pub(crate) fn task_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
     Ok(run)
 }
 
+/// Returns the run that everything above belongs to: it is the one that can be resumed.
 pub(crate) fn root_of(journal: &dyn Journal, mut run: Run) -> Result<Run> {
     while let Some(parent) = run.parent {
         run = parent_of(journal, &run, parent)?;

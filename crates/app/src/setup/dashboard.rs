@@ -10,7 +10,7 @@ use spore_runs::{
 use spore_store::Journal;
 
 use crate::base::outbox;
-use crate::knowledge::carried_runs::{CarriedRuns, carried_runs};
+use crate::knowledge::carried_runs::{CarriedRuns, carried_by};
 use crate::knowledge::ledger::{read_ledger, told_map};
 use crate::report::LocalRuns;
 use crate::setup::health::{CheckoutSize, ProjectHealth, checkout_size, health_within};
@@ -28,7 +28,10 @@ pub struct Dashboard {
     pub at: Timestamp,
     /// The newest first.
     pub recent: Vec<RunFigures>,
+    /// The newest of what waits for a person.
     pub waiting: Vec<WaitingRun>,
+    /// How many more wait.
+    pub waiting_left_out: u32,
     pub spend: SpendToday,
     /// Of the last thirty days.
     pub stats: RunStats,
@@ -67,7 +70,7 @@ pub struct Helps {
     pub bounces_saved: Option<BouncesSaved>,
 }
 
-/// How often things were carried by runs, and how often the ledger of memory saw them help or fail.
+/// How often things were carried by the runs in question, and how often the ledger of memory saw them help or fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct CarriedOutcomes {
     /// How many there are.
@@ -113,16 +116,13 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
         RunFilter { since: Some(back(RATED_DAYS)), limit: u32::MAX, ..RunFilter::default() };
     let figures = spore_runs::figures_with_tasks(&journal, &runs, &rated, now)?;
     let waiting = spore_runs::waiting_runs(&journal, &runs, back(7), MOST_WAITING)?;
-    let stale = waiting
-        .iter()
-        .filter(|one| one.status == spore_model::RunStatus::Interrupted)
-        .map(|one| one.run.short());
     Ok(Dashboard {
         root: workspace.root().display().to_string(),
         at: now,
-        stale: stale.collect(),
-        waiting,
-        spend: spend(&journal, &figures, now)?,
+        stale: waiting.stale.iter().map(|run| run.short()).collect(),
+        waiting_left_out: waiting.left_out,
+        waiting: waiting.runs,
+        spend: spend(&journal, &runs, &figures, now)?,
         stats: spore_runs::stats_of(&figures),
         helps: helps_of(&workspace, &config, &journal, &figures)?,
         experiments: spore_runs::sums_by_experiment(&figures),
@@ -132,11 +132,16 @@ pub fn dashboard(around: &Surroundings, limit: usize) -> Result<Dashboard> {
     })
 }
 
-fn spend(journal: &dyn Journal, figures: &[RunFigures], now: Timestamp) -> Result<SpendToday> {
+fn spend(
+    journal: &dyn Journal,
+    runs: &LocalRuns<'_>,
+    figures: &[RunFigures],
+    now: Timestamp,
+) -> Result<SpendToday> {
     let today = Timestamp::from_millis(now.as_millis() - now.as_millis().rem_euclid(DAY));
     let first = Timestamp::from_millis(today.as_millis() - 6 * DAY);
     let filter = RunFilter { since: Some(first), limit: u32::MAX, ..RunFilter::default() };
-    let sums = spore_runs::report_spending(journal, &filter, SpendingBy::Day, now)?;
+    let sums = spore_runs::report_spending(journal, runs, &filter, SpendingBy::Day, now)?;
     let of = |day: &str| sums.lines.iter().find(|line| line.of.as_deref() == Some(day));
     let days = (0..7).map(|back| {
         let day = Timestamp::from_millis(first.as_millis() + back * DAY).day();
@@ -154,7 +159,7 @@ fn spend(journal: &dyn Journal, figures: &[RunFigures], now: Timestamp) -> Resul
 
 /// Says how the runs went that `filter` asks for, and whether what they were told helped.
 pub fn stats_report(around: &Surroundings, filter: &RunFilter) -> Result<StatsReport> {
-    let workspace = Workspace::find(around)?;
+    let workspace = Workspace::find_with_runs(around)?;
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     outbox::catch_up(around, &workspace, &journal);
@@ -171,7 +176,7 @@ fn helps_of(
     figures: &[RunFigures],
 ) -> Result<Helps> {
     let (mut lessons, mut memory) = (CarriedOutcomes::default(), CarriedOutcomes::default());
-    let carried = carried_runs(workspace, journal)?;
+    let carried = carried_by(workspace, journal, figures)?;
     // What the memory says of itself is no reason to show nothing else.
     let ledger = read_ledger(&workspace.spore_dir()).unwrap_or_default();
     for line in told_map(workspace, config)?.lines() {

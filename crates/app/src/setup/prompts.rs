@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::agents::roles;
@@ -14,7 +15,7 @@ use crate::{Result, Surroundings, Workspace};
 /// A longer prompt leaves a model too little room for the work.
 pub(crate) const MOST_LINES: usize = 1000;
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct PromptStats {
     pub prompts: Vec<PromptStat>,
     /// Files that no role of this project uses.
@@ -25,7 +26,7 @@ pub struct PromptStats {
 }
 
 /// The prompt of one role.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct PromptStat {
     pub role: String,
     /// The agent that plays the role.

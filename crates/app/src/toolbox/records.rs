@@ -3,8 +3,7 @@
 use spore_config::Config;
 use spore_context::{LessonRules, choose_lessons};
 use spore_memory::cues::{DossierKind, DossierPointer};
-use spore_model::{LESSON_KIND, Lesson, NodeId};
-use spore_store::{Knowledge, NodeQuery};
+use spore_model::{Lesson, NodeId};
 
 use super::Toolbox;
 use super::hits::one_line;
@@ -12,14 +11,20 @@ use super::page::ToolFindings;
 use super::question::ToolRequest;
 use super::view::ProjectView;
 use crate::knowledge::brief::lesson_rules;
+use crate::knowledge::ledger::lessons_in_place;
+use crate::knowledge::lessons::standing_lessons;
 use crate::search::by_meaning;
 use crate::{Error, Result, RunFilter, RunReport, show_run};
 
 impl Toolbox {
     pub(super) fn lessons(&self, asked: &ToolRequest<'_>, config: &Config) -> Result<ToolFindings> {
-        let query = NodeQuery { kind: Some(LESSON_KIND.to_owned()), ..NodeQuery::default() };
-        let nodes = self.workspace()?.knowledge(config)?.list(&query)?;
-        let lessons: Vec<Lesson> = nodes.iter().filter_map(Lesson::of_node).collect();
+        let workspace = self.workspace()?;
+        let knowledge = workspace.knowledge(config)?;
+        // The same that a task file may carry; where the ledger cannot be read, all that stand.
+        let lessons: Vec<Lesson> = match lessons_in_place(&workspace, &knowledge, config) {
+            Ok(lessons) => lessons,
+            Err(_) => standing_lessons(&knowledge)?,
+        };
         let nothing = "There are none yet.";
         let Some(task) = asked.text("task") else {
             let entries = lessons.iter().map(|lesson| {

@@ -30,6 +30,9 @@ pub(crate) struct DashboardArgs {
     csv: CsvArgs,
 }
 
+/// More runs whose process is gone than this are counted.
+const MOST_STALE: usize = 12;
+
 /// How often the screen is drawn anew.
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -153,6 +156,12 @@ fn waiting(text: &mut String, board: &Dashboard) {
             text.push_str(&format!("{:12}{}{until}\n", "", next.command));
         }
     }
+    if board.waiting_left_out > 0 {
+        let more = board.waiting_left_out;
+        text.push_str(&format!(
+            "  and {more} more that began earlier: `spore runs list` has them\n"
+        ));
+    }
 }
 
 fn money(text: &mut String, board: &Dashboard) {
@@ -209,7 +218,7 @@ pub(super) fn helps_lines(helps: &Helps) -> Vec<(&'static str, String)> {
             _ => format!(" ({verified} verified, {fell_short} fell short)"),
         };
         match (carried, helped + missed) {
-            (0, 0) => format!("{known}, carried by no run yet"),
+            (0, 0) => format!("{known}, carried by none of these runs"),
             (_, 0) => format!("{known}, carried {carried} times{ends}, tested by nothing yet"),
             _ => {
                 format!("{known}, carried {carried} times{ends}: {helped} helped, {missed} missed")
@@ -246,7 +255,10 @@ fn state(text: &mut String, board: &Dashboard) {
     let more = if board.checkouts.whole { "" } else { "more than " };
     line("disk", format!("checkouts take {more}{}", size(board.checkouts.bytes)));
     if !board.stale.is_empty() {
-        line("stale", format!("no process works on {}", board.stale.join(", ")));
+        let (told, more) = board.stale.split_at(board.stale.len().min(MOST_STALE));
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        line("stale", format!("no process works on {}{more}", told.join(", ")));
     }
     let wrong: Vec<&str> = board
         .health

@@ -154,10 +154,14 @@ pub(super) fn table_of_runs(list: &RunList, is_filtered: bool) -> String {
         ));
     }
     if list.is_cut {
-        let shown = list.rows.len();
-        text.push_str(&format!("Older runs are not shown: --limit {} shows more.\n", shown * 5));
+        text.push_str(&format!("{}\n", more_runs(list.rows.len())));
     }
     text
+}
+
+/// Says that there are more runs than were listed.
+pub(super) fn more_runs(shown: usize) -> String {
+    format!("Older runs are not shown: --limit {} shows more.", shown.max(1) * 5)
 }
 
 pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {

@@ -46,8 +46,9 @@ pub fn spans_of_run(journal: &dyn Journal, root: &Run) -> Result<Vec<RunSpan>, J
     while let Some(run) = waiting.pop() {
         if run.kind != RunKind::Session {
             bills.extend(journal.ledger(run.id)?);
-            waiting.extend(journal.children(run.id)?.into_iter().rev());
         }
+        // A session has parts, too, where its agent started runs.
+        waiting.extend(journal.children(run.id)?.into_iter().rev());
         let bill = bills.iter().find(|bill| bill.session == run.id);
         spans.extend(span(&run, bill));
         let used = SessionNotes::of_row(&run).used;
@@ -340,6 +341,38 @@ mod tests {
         assert_eq!(coder.value["status"], json!({ "code": 2, "message": "it took too long" }));
         assert_eq!(coder.value["startTimeUnixNano"], "1200000000");
         assert_eq!(attribute(gates, names::TOOL)["stringValue"], "gates");
+    }
+
+    #[test]
+    fn what_a_session_started_is_a_part_of_the_trace() {
+        let (_dir, journal, root) = journal();
+        let coder = journal.run(RunId::from_parts(0, 3)).unwrap().unwrap();
+        let below = |id: u128, parent: &Run, kind, name: &str| Run {
+            parent: Some(parent.id),
+            kind,
+            name: name.to_owned(),
+            role: None,
+            settings: Value::Null,
+            id: RunId::from_parts(0, id),
+            ..coder.clone()
+        };
+        let spawned = below(6, &coder, RunKind::Spawn, "ask");
+        let of_spawn = below(7, &spawned, RunKind::Session, "worker");
+        for run in [&spawned, &of_spawn] {
+            journal.create_run(run, &[]).unwrap();
+        }
+        // The run that the session belongs to pays for it.
+        let bill =
+            LedgerEntry { session: of_spawn.id, ..journal.ledger(root.id).unwrap().remove(0) };
+        assert!(journal.book(&bill).unwrap());
+        let spans = spans_of_run(&journal, &root).unwrap();
+        let of = |id: RunId| span_id(&id.to_string());
+        let find = |id: RunId| spans.iter().find(|span| span.span_id == of(id)).unwrap();
+        assert_eq!(find(spawned.id).name, "invoke_workflow spawn");
+        assert_eq!(find(spawned.id).parent_span_id, Some(of(coder.id)));
+        assert_eq!(find(of_spawn.id).parent_span_id, Some(of(spawned.id)));
+        assert_eq!(attribute(find(of_spawn.id), "spore.cost.usd")["doubleValue"], 0.25);
+        assert_eq!(find(of_spawn.id).trace_id, spans[0].trace_id);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::ui::Ui;
 ///
 /// Every paid session is counted once, on the day it was booked, also those of runs that are not
 /// over or were in vain. `~` marks sums with an estimate in them. Days are those of UTC, and
-/// `--since` is when a session was booked.
+/// `--since` is when a session was booked. `--kind` and `--status` choose among what was asked for, as
+/// in `runs list`; what its parts were paid counts with it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spore runs cost --since 7d --by day\n  spore runs cost --by model --csv"
@@ -17,7 +18,7 @@ pub(crate) struct RunsCostArgs {
     /// What the sums are made for
     #[arg(long, value_enum, default_value = "run")]
     by: SumsBy,
-    /// How many lines at the most, the dearest; all if left out
+    /// How many lines at the most, the dearest, of days the newest; all if left out
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -44,7 +45,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsCostArgs) -> Re
         SumsBy::Experiment => (SpendingBy::Experiment, "experiment"),
     };
     let mut report = spore_app::sum_spending(around, &args.filter.filter(around)?, by)?;
-    report.lines.truncate(args.limit.unwrap_or(usize::MAX));
+    report.cut_to(args.limit.unwrap_or(usize::MAX), by);
     let values = || values(&report, name);
     table::print(ui, &args.csv, &report, values, || text(&report, name));
     Ok(0)

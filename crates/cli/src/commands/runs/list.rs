@@ -57,5 +57,9 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsListArgs) -> Re
         table
     };
     table::print(ui, &args.csv, &list.rows, values, || text::table_of_runs(&list, is_filtered));
+    // The rows themselves have no place for it.
+    if list.is_cut && (ui.is_json() || args.csv.csv) {
+        ui.note(&text::more_runs(list.rows.len()));
+    }
     Ok(0)
 }
