@@ -130,8 +130,11 @@ fn bring_onto(
     let base = repository.merge_base(onto, &commit)?.unwrap_or_else(|| settings.base.clone());
     let entries = [MergeEntry { owner: ground.root, base, commit, joins: true }];
     let words = joined_words(settings, record);
-    let asked = settings.terms.asked(&LoopTask::default(), words, onto);
+    let whole = together(landed(settings, record));
+    let asked = settings.terms.asked(&whole, words, onto);
     let mut held = RunSettings::settle(ground.workspace, repository, ground.config, &asked)?;
+    // A check that a task asked for may need what an earlier one made, which is not there yet.
+    held.fix_red |= !whole.gates.is_empty() && !held.allow_red;
     // Tests of its own each task had to pass where it was judged.
     held.hold_out = false;
     // No task is at work any more: all that is left is for this.
@@ -149,15 +152,56 @@ fn bring_onto(
     end.map(brought).ok_or_else(|| Error::new(Fault::Bug, "nothing came of a merge"))
 }
 
+/// The tasks that this loop brought onto its branch, in that order.
+fn landed<'a>(
+    settings: &'a LoopSettings,
+    record: &'a LoopRecord,
+) -> impl Iterator<Item = &'a LoopTask> {
+    record.news.iter().filter_map(|(task, news)| match news {
+        TaskNews::Landed(TaskLanding::Landed { .. }) => Some(&settings.tasks[*task]),
+        _ => None,
+    })
+}
+
+/// What the work of all of them is held to: the checks that each asked for, and where one had to make
+/// something green, everything is to be green.
+fn together<'a>(tasks: impl Iterator<Item = &'a LoopTask>) -> LoopTask {
+    let mut whole = LoopTask::default();
+    for task in tasks {
+        whole.fix_red |= task.fix_red;
+        for gate in &task.gates {
+            if !whole.gates.contains(gate) {
+                whole.gates.push(gate.clone());
+            }
+        }
+    }
+    whole
+}
+
 /// What a verifier and the history are told of the whole branch.
 fn joined_words(settings: &LoopSettings, record: &LoopRecord) -> String {
-    let landed = record.news.iter().filter_map(|(task, news)| match news {
-        TaskNews::Landed(TaskLanding::Landed { .. }) => Some(settings.tasks[*task].text.as_str()),
-        _ => None,
-    });
+    let landed = landed(settings, record).map(|task| task.text.as_str());
     let earlier = settings.before.verified_tasks.iter().map(String::as_str);
     let earlier = earlier.filter(|_| settings.base != settings.start);
     let tasks: Vec<String> = earlier.chain(landed).map(|text| format!("- {text}")).collect();
     let count = crate::counted(u32::try_from(tasks.len()).unwrap_or(u32::MAX), "verified task");
     format!("Merge {count} of {}\n\n{}", settings.branch, tasks.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_branch_is_held_to_what_each_of_its_tasks_was() {
+        let task = |gates: &[&str], fix_red| LoopTask {
+            gates: gates.iter().map(|&gate| gate.to_owned()).collect(),
+            fix_red,
+            ..LoopTask::default()
+        };
+        let tasks = [task(&["make lint"], false), task(&["make x", "make lint"], true)];
+        let whole = together(tasks.iter());
+        assert_eq!((whole.gates.join(", ").as_str(), whole.fix_red), ("make lint, make x", true));
+        assert_eq!(together(std::iter::empty()), LoopTask::default());
+    }
 }

@@ -57,7 +57,8 @@ impl<'a> LoopLead<'a> {
         let before = &settings.before;
         let mut machine = TaskLoop::new(settings.rules.clone(), settings.tasks.clone(), &|task| {
             before.has_verified(task)
-        });
+        })
+        .with_agents(&|task| settings.agents(task, ground.config));
         // Long enough ago for every place to be cool.
         record.replay(&mut machine, settings, Timestamp::from_millis(0));
         if let Some(task) = half_landed(ground, &record, &machine)? {
@@ -230,7 +231,7 @@ impl<'a> LoopLead<'a> {
         let ticket = match ground.steps().begin(&key, EffectClass::Keyed, intent)? {
             Begun::Do(ticket) => ticket,
             Begun::Done(landing) => {
-                self.machine.landed(task, &landing);
+                self.over(task, &landing);
                 self.record.news.push((task, TaskNews::Landed(landing)));
                 return Ok(());
             }
@@ -281,11 +282,11 @@ impl<'a> LoopLead<'a> {
                     LandingRest::Over(landing) => {
                         self.landed(task, &key, &ticket, landing, progress)
                     }
-                    LandingRest::Waits { park, until, reason } => {
+                    LandingRest::Waits { park, until, limited, reason } => {
                         let until = self.until(park, until);
                         self.machine.landing_parked(task, park, until);
                         self.record.waits.insert(task, reason.clone());
-                        self.tell_limit(task, park, until, progress);
+                        self.meet_limit(task, park, until, limited, progress);
                         let task = self.ground.label(task);
                         progress.update(&Update::Loop(LoopUpdate::TaskWaits {
                             task,
@@ -311,10 +312,10 @@ impl<'a> LoopLead<'a> {
         let ground = self.ground;
         let label = ground.label(task);
         match rest {
-            TaskRest::Parked { park, until, reason } => {
+            TaskRest::Parked { park, until, limited, reason } => {
                 let until = self.until(park, until);
                 self.machine.parked(task, park, until, ground.now());
-                self.tell_limit(task, park, until, progress);
+                self.meet_limit(task, park, until, limited, progress);
                 let goes_on = park == Park::Budget && until.is_some();
                 if park != Park::Interrupt && !goes_on {
                     progress.update(&Update::Loop(LoopUpdate::TaskWaits {
@@ -412,11 +413,19 @@ impl<'a> LoopLead<'a> {
             }
         }
         steps.finish(key, ticket, &entry)?;
-        self.machine.landed(task, &landing);
+        self.over(task, &landing);
         self.record.news.push((task, TaskNews::Landed(landing)));
         self.project()?;
         self.tell_totals(progress);
         Ok(())
+    }
+
+    /// A landing is over. Work that came back is not done again where the person took the task out.
+    fn over(&mut self, task: usize, landing: &TaskLanding) {
+        self.machine.landed(task, landing);
+        if self.ground.settings.tasks[task].removed {
+            self.machine.taken_out(task);
+        }
     }
 
     /// The row says that the loop waits for a limit to be over, for those who look on.
@@ -457,18 +466,22 @@ impl<'a> LoopLead<'a> {
         Ok(self.ground.journal.update_run(self.ground.root, &change, &[event])?)
     }
 
-    /// Tells those who look on how long an agent is over its limit.
-    fn tell_limit(
-        &self,
+    /// Holds back what needs an agent that is over its limit, and tells those who look on for how
+    /// long. `agent` is who met it; where nobody knows, it is the one that works on the task.
+    fn meet_limit(
+        &mut self,
         task: usize,
         park: Park,
         until: Option<Timestamp>,
+        agent: Option<String>,
         progress: &mut dyn Progress,
     ) {
         if let (Park::Quota, Some(until)) = (park, until) {
+            let backend = agent.unwrap_or_else(|| self.machine.backend(task).to_owned());
+            self.machine.limited(&backend, until);
             let left = until.since(self.ground.now()).as_millis();
             progress.update(&Update::Loop(LoopUpdate::AgentLimited {
-                backend: self.machine.backend(task).to_owned(),
+                backend,
                 left_ms: u64::try_from(left).unwrap_or(u64::MAX),
             }));
         }

@@ -42,7 +42,17 @@ struct LandingTurn {
 /// How a landing stopped.
 pub(crate) enum LandingRest {
     Over(TaskLanding),
-    Waits { park: Park, until: Option<Timestamp>, reason: String },
+    Waits {
+        park: Park,
+        until: Option<Timestamp>,
+        /// The agent that met a limit.
+        limited: Option<String>,
+        reason: String,
+    },
+}
+
+fn waits_for_person(reason: String) -> LandingRest {
+    LandingRest::Waits { park: Park::Human, until: None, limited: None, reason }
 }
 
 impl ActiveLoop<'_> {
@@ -125,7 +135,7 @@ impl ActiveLoop<'_> {
             Ok(ended) => ended.into_iter().next(),
             Err(error) => {
                 let reason = hindrance(error)?;
-                return Ok(LandingRest::Waits { park: Park::Human, until: None, reason });
+                return Ok(waits_for_person(reason));
             }
         };
         let back =
@@ -141,11 +151,10 @@ impl ActiveLoop<'_> {
                 let goes_on = park == Park::Budget && has_more;
                 let later = told.next.and_then(|next| next.until);
                 let until = if goes_on { Some(self.now()) } else { later };
-                Ok(LandingRest::Waits { park, until, reason })
+                let limited = self.limited_below(run.merge, park)?;
+                Ok(LandingRest::Waits { park, until, limited, reason })
             }
-            Some(MergeEnd::Blocked { reason }) => {
-                Ok(LandingRest::Waits { park: Park::Human, until: None, reason })
-            }
+            Some(MergeEnd::Blocked { reason }) => Ok(waits_for_person(reason)),
             None => Err(Error::new(Fault::Bug, "nothing came of a merge")),
         }
     }

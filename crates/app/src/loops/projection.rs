@@ -12,7 +12,7 @@ use spore_pipeline::{
 use spore_runs::{Applied, NextStep};
 
 use super::active::ActiveLoop;
-use super::record::{LoopRecord, TaskNews};
+use super::record::{LoopRecord, TaskNews, run_of};
 use super::settings::LoopSettings;
 use crate::base::files::{pretty, read_text};
 use crate::base::step::recorded;
@@ -246,8 +246,12 @@ fn row(
         Some(TaskLanding::Landed { commit, .. }) => Some(commit.clone()),
         _ => None,
     };
-    let child = child_of(ground, task, machine.attempt(task))?;
+    let key = StepKey::task(&known.key(known.edition), machine.attempt(task));
+    let child = run_of(ground.journal, ground.root, &key)?;
     let reason = match standing {
+        TaskStanding::FellShort(Outcome::Interrupted) if known.removed => {
+            Some("it was taken out of the list".to_owned())
+        }
         TaskStanding::Landed | TaskStanding::Settled | TaskStanding::Waiting => None,
         TaskStanding::Blocked => Some("a task that it comes after is not verified".to_owned()),
         _ => record
@@ -280,18 +284,6 @@ const fn parked_word(park: Park) -> &'static str {
         Park::Quota => "parked:quota",
         Park::Human => "parked:human",
         Park::Interrupt => "interrupted",
-    }
-}
-
-/// The run of a task's newest attempt, if it was begun.
-fn child_of(ground: &ActiveLoop<'_>, task: usize, attempt: u32) -> Result<Option<Run>> {
-    let known = &ground.settings.tasks[task];
-    let key = StepKey::task(&known.key(known.edition), attempt);
-    let Some(step) = ground.journal.step(ground.root, &key)? else { return Ok(None) };
-    let id: Option<RunId> = serde_json::from_value(step.intent["child"].clone()).ok();
-    match id {
-        Some(id) => Ok(ground.journal.run(id)?),
-        None => Ok(None),
     }
 }
 

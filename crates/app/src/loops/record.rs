@@ -1,8 +1,8 @@
 //! What the journal has of a loop: results of runs and landings, in the order in which they came.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use spore_model::{CommitId, RunId, StepKey, Usd};
+use spore_model::{CommitId, Run, RunId, StepKey, Usd};
 use spore_pipeline::{LoopState, LoopStateRun, LoopTask, TaskLanding, TaskLoop, TaskResult};
 use spore_store::Journal;
 
@@ -38,10 +38,19 @@ pub(crate) fn spent_by(journal: &dyn Journal, run: RunId) -> Result<Usd> {
     Ok(spent)
 }
 
+/// Returns the run that a step of a loop was planned with, once it was begun.
+pub(crate) fn run_of(journal: &dyn Journal, root: RunId, key: &StepKey) -> Result<Option<Run>> {
+    let Some(step) = journal.step(root, key)? else { return Ok(None) };
+    let id: Option<RunId> = serde_json::from_value(step.intent["child"].clone()).ok();
+    Ok(id.map(|id| journal.run(id)).transpose()?.flatten())
+}
+
 /// All that happened, oldest first, each with the task's place in the list.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct LoopRecord {
     pub(crate) news: Vec<(usize, TaskNews)>,
+    /// Tasks with a run whose result is not on record.
+    pub(crate) under_way: BTreeSet<usize>,
     /// Why tasks wait that this process could not go on with.
     pub(crate) waits: BTreeMap<usize, String>,
 }
@@ -49,7 +58,7 @@ pub(crate) struct LoopRecord {
 impl LoopRecord {
     /// Reads it from the journal.
     pub(crate) fn read(journal: &dyn Journal, run: RunId, tasks: &[LoopTask]) -> Result<Self> {
-        let mut news = Vec::new();
+        let (mut news, mut under_way) = (Vec::new(), BTreeSet::new());
         for (at, task) in tasks.iter().enumerate() {
             for edition in 0..=task.edition {
                 if edition > 0 {
@@ -59,7 +68,12 @@ impl LoopRecord {
                 let id = task.key(edition);
                 for attempt in 1.. {
                     let key = StepKey::task(&id, attempt);
-                    let Some(result) = recorded::<TaskResult>(journal, run, &key)? else { break };
+                    let Some(result) = recorded::<TaskResult>(journal, run, &key)? else {
+                        if edition == task.edition && run_of(journal, run, &key)?.is_some() {
+                            under_way.insert(at);
+                        }
+                        break;
+                    };
                     news.push((at, TaskNews::Ended(result)));
                     let key = StepKey::task_landing(&id, attempt);
                     let Some(landing) = recorded::<TaskLanding>(journal, run, &key)? else { break };
@@ -68,7 +82,7 @@ impl LoopRecord {
             }
         }
         news.sort_by_key(|(_, news)| news.number());
-        Ok(Self { news, waits: BTreeMap::new() })
+        Ok(Self { news, under_way, waits: BTreeMap::new() })
     }
 
     /// Brings a machine to where the loop was.
@@ -92,6 +106,11 @@ impl LoopRecord {
             }
             if news.number() == settings.seen {
                 machine.forgive();
+            }
+        }
+        for (at, task) in settings.tasks.iter().enumerate() {
+            if task.removed && !self.under_way.contains(&at) {
+                machine.taken_out(at);
             }
         }
     }

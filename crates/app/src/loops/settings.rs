@@ -11,6 +11,7 @@ use spore_runs::{Apply, UnknownApply};
 
 use super::request::LoopAsked;
 use crate::run::request::Orchestrate;
+use crate::session::agent_choice::{AgentChoice, TESTER, Wishes};
 use crate::session::nesting::Nesting;
 use crate::{Error, Result};
 
@@ -56,6 +57,18 @@ pub(crate) struct TaskTerms {
     pub(crate) experiment: Option<String>,
     /// What stands before each task in the subject of its commit.
     pub(crate) subject: String,
+}
+
+impl LoopSettings {
+    /// Returns the agents without which a task is not verified; the coder's comes first.
+    pub(crate) fn agents(&self, task: &LoopTask, config: &Config) -> Vec<String> {
+        let asked = task.backend.as_ref().or(self.terms.backend.as_ref());
+        let backend = asked.unwrap_or(&self.rules.backend);
+        let wishes = Wishes { backend: Some(backend), ..Wishes::default() };
+        let tester = config.gates.hold_out.then_some(TESTER);
+        let roles = ["coder", "verifier"].into_iter().chain(tester);
+        roles.map(|role| AgentChoice::settle(config, role, wishes).backend).collect()
+    }
 }
 
 impl TaskTerms {

@@ -7,7 +7,7 @@ use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetTree, CommitId, Fault, Park, Run, RunId, SourceKind, StepKey, Timestamp, Usd,
+    Allowance, BudgetTree, CommitId, Fault, Park, Run, RunId, SourceKind, Timestamp, Usd,
 };
 use spore_pipeline::{LoopState, LoopTask, TaskLoop, TaskStanding};
 use spore_runs::RunReport;
@@ -82,16 +82,17 @@ pub fn run_loop(
     }
     if let EarlierLoop::Open(open) = &earlier {
         let (run, known) = open.as_ref();
+        let ListNow { tasks, kept } = keeping_begun(&journal, run.id, known, tasks)?;
         let settings = LoopSettings {
             form: read.list.form,
             rules: rules(asked, &config),
-            tasks: keeping_begun(&journal, run.id, known, tasks)?,
+            tasks,
             tick: asked.tick,
             apply: apply_of(asked, &config)?,
             terms,
             ..known.clone()
         };
-        return fresh.go_on_with(run, settings, &repository, progress);
+        return fresh.go_on_with(run, settings, kept, &repository, progress);
     }
     let id = around.ids.run();
     let before = fresh.before(&earlier)?;
@@ -161,37 +162,74 @@ fn check_tasks(
     Ok(())
 }
 
+/// The list as it is now, and what of it goes on in the words that it was begun in.
+struct ListNow {
+    tasks: Vec<LoopTask>,
+    kept: Vec<LoopUpdate>,
+}
+
 /// Returns the list as it is now. A task that was begun stays in it although the person took it
-/// out: what it cost and where it landed is part of the loop. One that fell short and was written
-/// anew is worked on again.
+/// out: what it cost and where it landed is part of the loop. One that fell short or came back and was
+/// written anew is worked on again. One that is worked on or verified stays as it was when that
+/// began, for no other words are what was judged.
 fn keeping_begun(
     journal: &dyn Journal,
     run: RunId,
     known: &LoopSettings,
     mut tasks: Vec<LoopTask>,
-) -> Result<Vec<LoopTask>> {
+) -> Result<ListNow> {
     let record = LoopRecord::read(journal, run, &known.tasks)?;
     let mut machine = TaskLoop::new(known.rules.clone(), known.tasks.clone(), &|task| {
         known.before.has_verified(task)
     });
     record.replay(&mut machine, known, Timestamp::from_millis(0));
+    let mut kept = Vec::new();
     for (at, old) in known.tasks.iter().enumerate() {
-        let begun = journal.step(run, &StepKey::task(&old.key(old.edition), 1))?;
+        let is_under_way = record.under_way.contains(&at);
+        let is_begun = record.news.iter().any(|(task, _)| *task == at) || is_under_way;
         if let Some(task) = tasks.iter_mut().find(|task| task.id == old.id) {
-            let fell_short = matches!(machine.standing(at), TaskStanding::FellShort(_));
-            let is_new = fell_short && !task.asks_like(old);
-            task.edition = old.edition + u32::from(is_new);
-        } else if begun.is_some() || old.edition > 0 {
-            let is_over = begun.is_some_and(|step| step.result.is_some());
+            task.edition = old.edition;
+            let is_same = task.asks_like(&LoopTask { budget: task.budget, ..old.clone() });
+            let id = task.id.clone();
+            match machine.standing(at) {
+                TaskStanding::Settled => {}
+                TaskStanding::Landed | TaskStanding::Verified => {
+                    keep(task, old);
+                    kept.extend((!is_same).then_some(LoopUpdate::TaskChanged { task: id }));
+                }
+                TaskStanding::FellShort(_) => task.edition += u32::from(!task.asks_like(old)),
+                _ if is_under_way => {
+                    keep(task, old);
+                    kept.extend((!is_same).then_some(LoopUpdate::TaskKept { task: id }));
+                }
+                // What its work on an older tip came to is of no use for other words.
+                _ if machine.attempt(at) > 1 => task.edition += u32::from(!is_same),
+                _ => {}
+            }
+        } else if is_begun {
             // One that is under way is brought to its end; its result is needed either way.
             tasks.push(LoopTask {
                 after: Vec::new(),
-                ticked: old.ticked && is_over,
+                ticked: old.ticked && !is_under_way,
+                removed: true,
                 ..old.clone()
             });
         }
     }
-    Ok(tasks)
+    Ok(ListNow { tasks, kept })
+}
+
+/// Keeps what was asked of a task. What it may cost is as the person says now.
+fn keep(task: &mut LoopTask, old: &LoopTask) {
+    *task = LoopTask {
+        after: std::mem::take(&mut task.after),
+        touches: std::mem::take(&mut task.touches),
+        budget: task.budget,
+        ticked: task.ticked,
+        line: task.line,
+        removed: false,
+        ..old.clone()
+    };
 }
 
 struct NewLoop<'a> {
@@ -258,6 +296,7 @@ impl NewLoop<'_> {
         &self,
         run: &Run,
         settings: LoopSettings,
+        kept: Vec<LoopUpdate>,
         repository: &Repository,
         progress: &mut dyn Progress,
     ) -> Result<LoopReport> {
@@ -265,6 +304,9 @@ impl NewLoop<'_> {
         self.keep_source(run.id)?;
         let Self { around, workspace, config, journal, .. } = *self;
         let settings = reopen(around, config, journal, run, settings, progress)?;
+        for told in kept {
+            progress.update(&Update::Loop(told));
+        }
         work(around, workspace, config, journal, repository, run.id, &settings, progress)
     }
 }

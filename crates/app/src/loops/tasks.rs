@@ -1,6 +1,8 @@
 //! One run of a task: started, gone on with, or found ended.
 
-use spore_model::{CommitId, Cost, Fault, Outcome, Park, RunId, RunState, StepKey, Timestamp, Usd};
+use spore_model::{
+    CommitId, Cost, Fault, Outcome, Park, RunId, RunKind, RunState, StepKey, Timestamp, Usd,
+};
 use spore_pipeline::{Done, LoopTask, TaskLanding, TaskResult};
 
 use super::active::{ActiveLoop, TaskFunds};
@@ -24,6 +26,8 @@ pub(crate) enum TaskRest {
     Parked {
         park: Park,
         until: Option<Timestamp>,
+        /// The agent that met a limit.
+        limited: Option<String>,
         reason: String,
     },
     /// What it needs is not there: nothing is said about the work, and other tasks go on.
@@ -80,7 +84,9 @@ impl ActiveLoop<'_> {
                 let has_more = park == Park::Budget && run.funds.is_part && spent > Usd::ZERO;
                 let told = report.next.and_then(|next| next.until);
                 let until = if has_more { Some(self.now()) } else { told };
-                Ok(TaskRest::Parked { park, until, reason: report.run.reason.unwrap_or_default() })
+                let limited = self.limited_below(run.child, park)?;
+                let reason = report.run.reason.unwrap_or_default();
+                Ok(TaskRest::Parked { park, until, limited, reason })
             }
             // It could not begin, or not go on.
             (Err(error), _) => match hindrance(error) {
@@ -88,6 +94,24 @@ impl ActiveLoop<'_> {
                 Err(error) => Err(error),
             },
         }
+    }
+}
+
+impl ActiveLoop<'_> {
+    /// Returns the agent of the newest session below a run that was stopped by a limit, where a
+    /// limit is what the run waits for.
+    pub(crate) fn limited_below(&self, run: RunId, park: Park) -> Result<Option<String>> {
+        let mut newest = None;
+        let mut below = if park == Park::Quota { vec![run] } else { Vec::new() };
+        while let Some(parent) = below.pop() {
+            for child in self.journal.children(parent)? {
+                below.push(child.id);
+                if child.kind == RunKind::Session && child.outcome == Some(Outcome::QuotaParked) {
+                    newest = newest.max(Some((child.started, child.id, child.backend)));
+                }
+            }
+        }
+        Ok(newest.and_then(|(_, _, backend)| backend))
     }
 }
 

@@ -40,6 +40,9 @@ pub struct LoopTask {
     /// How often the person wrote it anew after it fell short, while its loop is open.
     #[serde(default, skip_serializing_if = "is_first")]
     pub edition: u32,
+    /// The person took it out of the list after it was begun: it is not begun once more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
 }
 
 fn is_first(edition: &u32) -> bool {

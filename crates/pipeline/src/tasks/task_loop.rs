@@ -25,6 +25,8 @@ use choosing::NotNow;
 pub struct TaskLoop {
     rules: LoopRules,
     tasks: Vec<LoopTask>,
+    /// The agents that each task needs; the one that works on it comes first.
+    agents: Vec<Vec<String>>,
     standing: Vec<TaskStanding>,
     attempt: Vec<u32>,
     returns: Vec<u32>,
@@ -60,7 +62,9 @@ impl TaskLoop {
             })
             .collect();
         let count = tasks.len();
+        let usual = |task: &LoopTask| task.backend.as_ref().unwrap_or(&rules.backend).clone();
         Self {
+            agents: tasks.iter().map(|task| vec![usual(task)]).collect(),
             rules,
             tasks,
             standing,
@@ -78,6 +82,18 @@ impl TaskLoop {
             too_deep: false,
             costs: Vec::new(),
         }
+    }
+
+    /// Says which agents each task needs; the one that works on it comes first.
+    #[must_use]
+    pub fn with_agents(mut self, of: &dyn Fn(&LoopTask) -> Vec<String>) -> Self {
+        for (known, task) in self.agents.iter_mut().zip(&self.tasks) {
+            let told = of(task);
+            if !told.is_empty() {
+                *known = told;
+            }
+        }
+        self
     }
 
     pub fn tasks(&self) -> &[LoopTask] {
@@ -155,7 +171,7 @@ impl TaskLoop {
         let next =
             self.queue.iter().filter_map(|task| later(task).map(|after| (*after, *task))).min();
         let limited = next.filter(|_| !self.is_working());
-        let limited = limited.map(|(_, task)| self.backend(task).to_owned());
+        let limited = limited.map(|(_, task)| self.who_waits(task, view.now));
         LoopMove::Wait { until: next.map(|(after, _)| after), limited }
     }
 
@@ -178,7 +194,7 @@ impl TaskLoop {
 
     /// The agent that works on a task.
     pub fn backend(&self, task: usize) -> &str {
-        self.tasks[task].backend.as_deref().unwrap_or(&self.rules.backend)
+        &self.agents[task][0]
     }
 
     /// A task was begun, or its run is gone on with.
@@ -238,17 +254,13 @@ impl TaskLoop {
     /// The run of a task waits for something.
     pub fn parked(&mut self, task: usize, park: Park, until: Option<Timestamp>, now: Timestamp) {
         self.freed.push(now);
-        self.limited(task, park, until);
         self.standing[task] = TaskStanding::Parked { park, until };
     }
 
-    /// The agent of a task is over its limit: nothing is begun with it until that is over.
-    fn limited(&mut self, task: usize, park: Park, until: Option<Timestamp>) {
-        if let (Park::Quota, Some(until)) = (park, until) {
-            let backend = self.backend(task).to_owned();
-            let known = self.limits.entry(backend).or_insert(until);
-            *known = until.max(*known);
-        }
+    /// An agent is over its limit: nothing that needs it is begun until that is over.
+    pub fn limited(&mut self, agent: &str, until: Timestamp) {
+        let known = self.limits.entry(agent.to_owned()).or_insert(until);
+        *known = until.max(*known);
     }
 
     /// The branch has the work of a task already, and the record does not say so yet: it is the first to
@@ -272,6 +284,14 @@ impl TaskLoop {
         self.block();
     }
 
+    /// The person took a task out of the list, and no run of it is open: none is begun.
+    pub fn taken_out(&mut self, task: usize) {
+        if matches!(self.standing[task], TaskStanding::Waiting | TaskStanding::Blocked) {
+            self.standing[task] = TaskStanding::FellShort(Outcome::Interrupted);
+            self.block();
+        }
+    }
+
     /// A verified task is being brought onto the branch.
     pub fn landing(&mut self, task: usize) {
         self.queue.retain(|queued| *queued != task);
@@ -287,7 +307,6 @@ impl TaskLoop {
             self.standing[task] = TaskStanding::Verified;
             self.queue.insert(0, task);
             self.land_after.insert(task, until);
-            self.limited(task, park, Some(until));
         } else {
             self.standing[task] = TaskStanding::Parked { park, until };
         }

@@ -48,6 +48,10 @@ pub enum LoopUpdate {
     TaskChanged {
         task: String,
     },
+    /// The person wrote it anew while it is worked on: it is brought to its end as it was begun.
+    TaskKept {
+        task: String,
+    },
     CostAnomaly {
         task: String,
         cost: Usd,
@@ -161,6 +165,11 @@ impl fmt::Display for LoopUpdate {
             Self::TaskChanged { task } => write!(
                 f,
                 "[{task}] was verified before, in other words: give it another id to have it done again"
+            ),
+            Self::TaskKept { task } => write!(
+                f,
+                "[{task}] was begun in other words and is brought to its end in those: give it another \
+                 id to have the new ones done"
             ),
             Self::CostAnomaly { task, cost, mean } => {
                 write!(f, "[{task}] cost {cost}, and those before it {mean} in the mean")

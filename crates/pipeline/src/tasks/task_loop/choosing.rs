@@ -34,37 +34,44 @@ impl TaskLoop {
         if self.too_deep {
             return Err(NotNow::Stop(LoopStop::DepthExceeded));
         }
-        let mut later: Option<(Timestamp, Option<String>)> = None;
+        let mut later: Option<(Timestamp, String)> = None;
+        let mut refused = None;
         let mut waits = false;
         for task in 0..self.tasks.len() {
-            match self.readiness(task, view.now) {
+            let readiness = self.readiness(task, view.now);
+            if let Readiness::Ready | Readiness::Later(..) = readiness
+                && let Some(stop) = self.refusal(task, view)
+            {
+                if stop == LoopStop::Budget {
+                    return Err(NotNow::Stop(stop));
+                }
+                // One further down that waits for a limit was let begin, and still goes on.
+                refused.get_or_insert(stop);
+                continue;
+            }
+            match readiness {
                 Readiness::Never => {}
                 Readiness::Busy => waits = true,
                 Readiness::Later(until, who) => {
                     if later.as_ref().is_none_or(|(known, _)| until < *known) {
-                        later = Some((until, Some(who)));
+                        later = Some((until, who));
                     }
                 }
-                Readiness::Ready => {
-                    self.refusal(task, view).map_or(Ok(()), |stop| Err(NotNow::Stop(stop)))?;
-                    if !view.funded {
-                        return Err(if self.is_busy(view) {
-                            NotNow::Busy
-                        } else {
-                            NotNow::Stop(LoopStop::Budget)
-                        });
-                    }
+                Readiness::Ready if view.funded => {
                     return match self.cooled(view.now) {
                         Some(until) => Err(NotNow::Until { until, limited: None }),
                         None => Ok(task),
                     };
                 }
+                Readiness::Ready if self.is_busy(view) => return Err(NotNow::Busy),
+                Readiness::Ready => return Err(NotNow::Stop(LoopStop::Budget)),
             }
         }
-        match later {
-            Some((until, limited)) => Err(NotNow::Until { until, limited }),
-            None if waits => Err(NotNow::Busy),
-            None => Err(NotNow::Stop(LoopStop::Through)),
+        match (later, refused) {
+            (Some((until, who)), _) => Err(NotNow::Until { until, limited: Some(who) }),
+            (None, Some(stop)) => Err(NotNow::Stop(stop)),
+            (None, None) if waits => Err(NotNow::Busy),
+            (None, None) => Err(NotNow::Stop(LoopStop::Through)),
         }
     }
 
@@ -94,7 +101,7 @@ impl TaskLoop {
             TaskStanding::Waiting => {}
             TaskStanding::Parked { park: Park::Quota, until } => {
                 if let Some(until) = until.filter(|until| *until > now) {
-                    return Readiness::Later(until, self.backend(task).to_owned());
+                    return Readiness::Later(until, self.who_waits(task, now));
                 }
             }
             TaskStanding::Parked { park: Park::Budget, until: Some(_) } => {}
@@ -106,9 +113,11 @@ impl TaskLoop {
                 Some(TaskStanding::Settled | TaskStanding::Landed) => {}
                 Some(TaskStanding::Parked { park: Park::Quota, until }) => {
                     let until = until.unwrap_or(now);
-                    return match until > now {
-                        true => Readiness::Later(until, self.backend(task).to_owned()),
-                        false => Readiness::Busy,
+                    return match (until > now, before) {
+                        (true, Some(before)) => {
+                            Readiness::Later(until, self.who_waits(before, now))
+                        }
+                        _ => Readiness::Busy,
                     };
                 }
                 Some(TaskStanding::Parked { park: Park::Budget, until: Some(_) }) => {
@@ -133,10 +142,23 @@ impl TaskLoop {
         if (0..self.tasks.len()).any(|other| other != task && under_way(other) && meets(other)) {
             return Readiness::Busy;
         }
-        match self.limits.get(self.backend(task)) {
-            Some(until) if *until > now => Readiness::Later(*until, self.backend(task).to_owned()),
-            _ => Readiness::Ready,
+        match self.limit_of(task, now) {
+            Some((until, who)) => Readiness::Later(until, who.to_owned()),
+            None => Readiness::Ready,
         }
+    }
+
+    /// The limit that keeps a task from its agents the longest. What a coder is paid for is of no
+    /// use before a verifier can look at it.
+    fn limit_of(&self, task: usize, now: Timestamp) -> Option<(Timestamp, &str)> {
+        let known = self.agents[task].iter().filter_map(|who| Some((*self.limits.get(who)?, who)));
+        let longest = known.filter(|(until, _)| *until > now).max();
+        longest.map(|(until, who)| (until, who.as_str()))
+    }
+
+    /// The agent whose limit a task waits for.
+    pub(super) fn who_waits(&self, task: usize, now: Timestamp) -> String {
+        self.limit_of(task, now).map_or_else(|| self.backend(task), |(_, who)| who).to_owned()
     }
 
     /// Returns when a place is cool, where none is yet.

@@ -95,7 +95,8 @@ impl Play {
                 _ => None,
             };
             self.log.push(format!("{name}?"));
-            return self.machine.parked(task, park, until, now);
+            self.machine.parked(task, park, until, now);
+            return self.limited(task, until.filter(|_| park == Park::Quota));
         }
         let outcome = match fate {
             'v' | 'c' | 'l' | 'm' => Outcome::Success,
@@ -143,7 +144,9 @@ impl Play {
             self.fates.get_mut(&name).unwrap().remove(0);
             self.log.push(format!("{name}^"));
             self.machine.landing(task);
-            return self.machine.landing_parked(task, Park::Quota, Some(at(self.now + 5)));
+            let until = Some(at(self.now + 5));
+            self.machine.landing_parked(task, Park::Quota, until);
+            return self.limited(task, until);
         }
         let back = self.fates.get(&name).is_some_and(|fates| fates.first() == Some(&'<'));
         let landing = match back {
@@ -160,6 +163,14 @@ impl Play {
         };
         self.machine.landing(task);
         self.machine.landed(task, &landing);
+    }
+
+    /// The agent that looks at a task is over its limit, which is the last of those that it needs.
+    fn limited(&mut self, task: usize, until: Option<Timestamp>) {
+        let agent = self.machine.agents[task].last().unwrap().clone();
+        if let Some(until) = until {
+            self.machine.limited(&agent, until);
+        }
     }
 
     /// Plays to the end; returns why the loop stopped.
@@ -327,6 +338,57 @@ fn a_limit_parks_its_agent_and_no_other_and_goes_on_by_itself() {
 }
 
 #[test]
+fn a_task_that_waits_for_a_limit_goes_on_although_no_other_may_begin() {
+    let list = "id: a\nx\n---\nid: b\nbackend: codex\nx\n---\nid: c\nbackend: codex\nx\n";
+    let most = |parallel, most| LoopRules { max_runs: Some(most), ..rules(parallel) };
+    check(
+        list,
+        "a=qv",
+        most(1, 2),
+        "a? b (claude) a -> Partial: 2 of 3 tasks verified; 2 runs were made, the most of one loop",
+    );
+    // The first that may not begin stands before the one that waits.
+    let list = "id: z\nafter: y\nx\n---\nid: y\nbackend: codex\nx\n---\nid: a\nx\n";
+    check(
+        list,
+        "a=qv",
+        most(2, 2),
+        "a? y (claude) a -> Partial: 2 of 3 tasks verified; 2 runs were made, the most of one loop",
+    );
+    // So it is after an escalation that a person is to look at.
+    let pausing = LoopRules { pause_on_escalation: true, ..rules(1) };
+    let list = "id: a\nx\n---\nid: b\nbackend: codex\nx\n---\nid: c\nbackend: codex\nx\n";
+    check(
+        list,
+        "a=qv b=e",
+        pausing,
+        "a? b! (claude) a -> NeedsHuman, Human: paused after an escalation: 1 of 3 tasks verified",
+    );
+    // What has no budget is not waited for: it could not go on.
+    let poor = LoopRules { budget: Some(Usd::from_nanos(10)), ..rules(1) };
+    check(
+        list,
+        "a=qv",
+        poor,
+        "a? b -> NeedsHuman, Budget: the budget is spent: 1 of 3 tasks verified",
+    );
+}
+
+#[test]
+fn a_limit_is_that_of_the_agent_that_met_it() {
+    let list = "id: a\nx\n---\nid: b\nbackend: gemini\nx\n---\nid: c\nbackend: pi\nx\n";
+    let mut play = Play::new(list, "a=qv", rules(1));
+    // All of them but the last are looked at by codex.
+    play.machine = play.machine.with_agents(&|task| {
+        let own = task.backend.clone().unwrap_or_else(|| "claude".to_owned());
+        let judge = if task.id == "c" { "pi" } else { "codex" };
+        vec![own, judge.to_owned()]
+    });
+    assert_eq!(play.play(), LoopStop::Through);
+    assert_eq!(play.log.join(" "), "a? c (codex) a b");
+}
+
+#[test]
 fn a_limit_met_in_a_landing_holds_up_that_landing_and_its_agent_alone() {
     let list =
         "id: a\nx\n---\nid: b\nbackend: codex\nx\n---\nid: c\nbackend: codex\nx\n---\nid: d\nx\n";
@@ -344,6 +406,21 @@ fn a_task_that_was_written_anew_is_worked_on_again_with_what_comes_after_it() {
     assert_eq!(play.play(), LoopStop::Through);
     assert_eq!(play.log.join(" "), "a! c! a b");
     assert_eq!(play.machine.standing(2), &TaskStanding::FellShort(Outcome::Failure));
+}
+
+#[test]
+fn a_task_that_was_taken_out_is_not_begun_once_more() {
+    let mut play = Play::new("a\nb\n", "a=cv", rules(2));
+    play.machine.begun(0);
+    play.end(0);
+    play.land(0);
+    assert_eq!(play.machine.standing(0), &TaskStanding::Waiting, "it came back");
+    play.machine.taken_out(0);
+    assert_eq!(play.play(), LoopStop::Through);
+    assert_eq!(play.log.join(" "), "a< b");
+    // What is done or under way stays as it is.
+    play.machine.taken_out(1);
+    assert_eq!(play.machine.standing(1), &TaskStanding::Landed);
 }
 
 #[test]
@@ -427,24 +504,34 @@ fn a_person_who_looked_lets_a_loop_go_on_after_escalations() {
 
 proptest! {
     /// Whatever becomes of the tasks: the loop ends, none lands twice, none begins before those it
-    /// comes after, and no more are worked on at once than were asked for.
+    /// comes after, none that goes on by itself is left, and no more are worked on at once than were
+    /// asked for.
     #[test]
     fn a_loop_ends_and_lands_each_task_once_at_most(
-        fates in proptest::collection::vec("[vefbhqci]{0,3}", 6),
+        fates in proptest::collection::vec("[vefbphqcim]{0,3}", 6),
+        agents in proptest::collection::vec(0_usize..3, 6),
         after in proptest::collection::vec(proptest::option::of(0_usize..6), 6),
         touches in proptest::collection::vec(0_usize..4, 6),
         parallel in 1_u32..5,
         max_runs in 1_u32..9,
+        pause_on_escalation in any::<bool>(),
+        stop_on_failure in any::<bool>(),
     ) {
         let block = |at: usize| {
             let after = after[at].filter(|before| *before < at);
             let after = after.map(|before| format!("after: n{before}\n")).unwrap_or_default();
-            format!("id: n{at}\n{after}touches: f{}\nwords\n---\n", touches[at])
+            let agent = ["claude", "codex", "gemini"][agents[at]];
+            format!("id: n{at}\n{after}touches: f{}\nbackend: {agent}\nwords\n---\n", touches[at])
         };
         let list: String = (0..6).map(block).collect();
         let fates: Vec<String> =
             fates.iter().enumerate().map(|(at, fate)| format!("n{at}={fate}")).collect();
-        let rules = LoopRules { max_runs: Some(max_runs), ..rules(parallel) };
+        let rules = LoopRules {
+            max_runs: Some(max_runs),
+            pause_on_escalation,
+            stop_on_failure,
+            ..rules(parallel)
+        };
         let mut play = Play::new(&list, &fates.join(" "), rules);
         let stop = play.play();
         let landed: Vec<&String> = play.log.iter().filter(|line| line.len() == 2).collect();
@@ -465,6 +552,11 @@ proptest! {
                 TaskStanding::Running | TaskStanding::Verified | TaskStanding::Landing
             );
             prop_assert!(!open, "{:?}", play.log);
+            let goes_on = matches!(
+                play.machine.standing(task),
+                TaskStanding::Parked { park: Park::Quota | Park::Budget, until: Some(_) }
+            );
+            prop_assert!(!goes_on, "{:?}", play.log);
         }
     }
 }
