@@ -189,6 +189,77 @@ fn scanning_twice_writes_nothing_new() {
     assert_eq!(fragments(&env), written);
 }
 
+/// What happened in one session: Spore's own word of a tool, or a person's.
+fn in_session(env: &TestEnv, number: u32, tool: Option<&str>, said: &str) {
+    let (kind, what, payload) = match tool {
+        Some(command) => ("runner", "tools.used", json!({ "tools": [{ "command": command }] })),
+        None => ("human", "chat.message", json!(said)),
+    };
+    let line = json!({
+        "id": format!("01KDZZZZZZ{number:016}"),
+        "ts": format!("2026-01-02T02:00:{number:02}.000Z"),
+        "source": { "kind": kind, "name": "test", "own": tool.is_some() },
+        "type": what, "session_key": "chat 7", "payload": payload,
+    });
+    raw(env, &format!("{line}\n"));
+}
+
+#[test]
+fn events_that_are_read_again_meet_no_turn_that_they_left_open() {
+    let env = project();
+    // The tool came before the line's trigger, so it was not used because of the line.
+    in_session(&env, 1, Some("make lint"), "");
+    in_session(&env, 2, None, "have a look at the tree before committing");
+    assert_eq!(scan(&env)["fragments"], json!([]));
+    let elsewhere = env.dir().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let day = "2026-01-02.jsonl";
+    std::fs::copy(env.repo().join(".spore/events").join(day), elsewhere.join(day)).unwrap();
+    let elsewhere = elsewhere.to_str().unwrap();
+    for more in
+        [&["--from", "2026-01-02@0"][..], &["--events", elsewhere], &["--events", elsewhere]]
+    {
+        let again = [&["memory", "scan"], more].concat();
+        assert_eq!(env.spore(&again).code(0).stdout, NO_EVIDENCE, "{more:?}");
+    }
+    std::fs::remove_file(env.repo().join(".spore/memory/state/spine-scanner.json")).unwrap();
+    assert_eq!(env.spore(&["memory", "scan"]).code(0).stdout, NO_EVIDENCE);
+    // What comes next goes on with the turn.
+    in_session(&env, 3, Some("make lint"), "");
+    in_session(&env, 4, None, "and now the docs");
+    let helped = scan(&env);
+    assert_eq!(helped["fragments"].as_array().unwrap().len(), 1, "{helped}");
+    assert_eq!(fragments(&env).len(), 1);
+}
+
+#[test]
+fn two_branches_that_both_learned_something_are_merged_by_git_alone() {
+    let env = project();
+    env.commit_all("what every session is told");
+    let base = env.git(&["rev-parse", "--abbrev-ref", "HEAD"]);
+    let base = base.trim();
+    let learn = |number: u32, branch: &str| {
+        env.git(&["checkout", "--quiet", "-B", branch, base]);
+        // Fragments are of one machine.
+        let _ = std::fs::remove_dir_all(env.repo().join(".spore/memory/fragments"));
+        wrong(&env, number, "Run `make lint` before committing");
+        let _ = scan(&env);
+        let _ = env.spore(&["memory", "crystallize"]).code(0);
+        env.commit_all("what was learned");
+    };
+    learn(1, "one");
+    learn(2, "two");
+    env.git(&["merge", "--quiet", "--no-edit", "one"]);
+    let status = env.spore(&["memory", "status", "--json"]).code(0).json();
+    let line = status["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|line| line["line"] == "memory/CLAUDE.md:L5");
+    assert_eq!(line.unwrap()["missed"], 2, "{status}");
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+}
+
 #[test]
 fn the_state_of_a_scan_is_a_place_and_no_content() {
     let env = with_evidence();

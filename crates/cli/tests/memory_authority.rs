@@ -18,11 +18,16 @@ const WAYS: [&str; 5] = [
 ];
 
 /// What only people may do, each with the file that would tell that it was done.
-const DEEDS: [&str; 4] = [
+const DEEDS: [&str; 9] = [
     "memory feedback L5 failed 'we use just now'",
     "memory update --remove L3",
     "memory update",
     "memory undo",
+    "memory scan --events $HOME/forged",
+    "memory scan --from 2026-01-02@0",
+    "memory scan",
+    "memory crystallize",
+    "memory inbox add 'remove memory/CLAUDE.md:L5'",
 ];
 
 /// What only Spore tells of runs and sessions. An agent that could would be its own witness.
@@ -71,6 +76,12 @@ fn scene() -> TestEnv {
         "root_cause": "direction-wrong", "note": "we use just now",
     });
     env.write_at(&home.join("payload.json"), &forged.to_string());
+    // A log of its own, in which a person speaks.
+    let event = json!({
+        "id": "01KDZZZZZZ0000000000000001", "ts": "2026-01-02T02:00:00.000Z",
+        "source": { "kind": "human", "name": "forged" }, "type": "memory.feedback", "payload": forged,
+    });
+    env.write_at(&home.join("forged/2026-01-02.jsonl"), &format!("{event}\n"));
     std::fs::copy(env.exe(), home.join("spore")).unwrap();
     env
 }
@@ -103,6 +114,7 @@ fn nothing_was_forged(env: &TestEnv) -> usize {
         assert_eq!(event["source"]["kind"], "runner", "{event}");
     }
     assert_eq!(home(env, "done"), "", "{}", home(env, "told"));
+    assert_eq!(env.spore(&["memory", "inbox", "list", "--json"]).code(0).json(), json!([]));
     // What Spore tells of the session has its mark; what the session says stays in its own turn.
     let traces = told_as(env, "tools.used");
     assert!(!traces.is_empty() && traces.iter().all(|event| event["source"]["own"] == true));

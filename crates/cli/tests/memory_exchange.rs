@@ -68,6 +68,12 @@ fn a_line_on_trial_is_kept_back_from_a_share_of_runs_and_the_record_says_so() {
         (&json!("too_few_runs"), &json!(0))
     );
     let _ = env.spore(&["memory", "trial", "L5", "--share", "0.5"]).code(65);
+    // What agents read by themselves is withheld from none of them.
+    assert_eq!(started["also_in"], json!([]));
+    let _ = env.spore(&["memory", "export", "AGENTS.md"]).code(0);
+    assert_eq!(trial(&env, &[])["also_in"], json!(["AGENTS.md"]));
+    let told = env.spore(&["memory", "trial", "L5"]).code(0);
+    assert!(told.stdout.contains("The line is in AGENTS.md too"), "{}", told.render());
     let stopped = trial(&env, &["--stop"]);
     assert!(stopped["trial"]["ended"].is_string(), "{stopped}");
     let _ = env.spore(&["memory", "trial", "L5", "--stop"]).code(65);

@@ -131,21 +131,52 @@ fn what_the_inbox_must_not_hold_is_not_touched() {
 }
 
 #[test]
-fn a_count_that_the_disk_does_not_have_leaves_the_task() {
+fn a_fragment_that_the_ledger_refuses_leaves_the_task() {
     let env = project();
     wrong(&env, 1, LINT);
     let _ = env.spore(&["memory", "scan"]).code(0);
     wrong(&env, 2, LINT);
     add(&env, "scan", "scan the events");
-    // A fragment that a hand has changed does not hold, and is in no ledger.
+    // A fragment that a hand has changed does not hold, is in no ledger, and no count has it.
     let fragments = env.repo().join(".spore/memory/fragments");
     let first = std::fs::read_dir(&fragments).unwrap().next().unwrap().unwrap().path();
     let text = std::fs::read_to_string(&first).unwrap();
     std::fs::write(&first, text.replace("source_kind: human", "source_kind: runner")).unwrap();
     let crystallized = env.spore(&["memory", "crystallize", "--json"]).code(0).json();
     assert_eq!(crystallized["refused"].as_array().unwrap().len(), 1, "{crystallized}");
+    let woven = weave(&env, 12);
+    assert_eq!(
+        (inbox(&env), &woven["terminal"]),
+        (vec!["scan".to_owned()], &json!("PARTIAL_UPDATE"))
+    );
+    let why = woven["tasks"][0]["why"].as_str().unwrap();
+    assert!(why.contains("is not in the ledger") && why.contains("is internal"), "{why}");
+    // Put right by whoever changed it, it is no reason any more.
+    std::fs::write(&first, text).unwrap();
     let woven = weave(&env, 0);
     assert!(inbox(&env).is_empty(), "{woven}");
+}
+
+#[test]
+fn a_pass_that_ends_in_the_middle_leaves_the_task_whatever_the_last_one_says() {
+    let env = project();
+    env.write(".spore/config.toml", "[memory]\nfragments_per_pass = 1\n");
+    for number in 1..=2 {
+        wrong(&env, number, LINT);
+    }
+    add(&env, "scan", "scan the events");
+    let woven = weave(&env, 12);
+    let passes = woven["passes"].as_array().unwrap();
+    assert_eq!(passes[0]["terminal"], "PARTIAL_UPDATE", "{woven}");
+    assert_ne!(passes.last().unwrap()["terminal"], "PARTIAL_UPDATE", "{woven}");
+    assert_eq!(inbox(&env), ["scan"]);
+    assert_eq!(woven["tasks"][0]["why"], "something of it is left to do");
+    // The next weavings do the rest.
+    let mut code = 12;
+    for _ in 0..3 {
+        code = env.spore(&["memory", "weave", "--no-model"]).code;
+    }
+    assert_eq!((code, inbox(&env)), (0, Vec::new()));
 }
 
 #[test]
@@ -170,6 +201,15 @@ fn the_schedule_weaves_for_tasks_at_once_and_for_news_after_its_cooldown() {
     add(&env, "scan", "scan the events");
     let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
     assert_eq!(state()["woven"], 4, "a task is worked on at the next tick");
+    // One that a weaving has left waits like what is new, until the inbox is another.
+    add(&env, "line", "rewrite memory/CLAUDE.md:L5");
+    for _ in 0..2 {
+        let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
+        assert_eq!((&state()["woven"], inbox(&env).len()), (&json!(5), 2), "{}", state());
+    }
+    add(&env, "again", "rewrite memory/CLAUDE.md:L5");
+    let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
+    assert_eq!(state()["woven"], 7);
     env.write(".spore/config.toml", "[memory.schedule]\nenabled = false\n");
     let off = env.spore(&["memory", "serve"]).code(64);
     assert!(off.stderr.contains("the schedule of memory is off"), "{}", off.render());

@@ -17,7 +17,11 @@ use super::places::MemoryPlaces;
 use super::requests::{Crystallize, PassSettings};
 use super::scan::LineEvidence;
 use crate::knowledge::ledger::told_map;
+use crate::session::within::refuse_within;
 use crate::{Result, Surroundings, Workspace, counted};
+
+/// Tells git that all rows of both sides are kept: any union of two ledgers is a ledger.
+const MERGING: &str = "*.md merge=union\n";
 
 /// What a crystallization did.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -63,6 +67,7 @@ pub fn crystallize_memory(around: &Surroundings, asked: &Crystallize) -> Result<
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
+    refuse_within(around, &workspace.journal(&config)?, "change what the ledger holds")?;
     if let Some(name) = &asked.task {
         packet(&workspace, name)?;
     }
@@ -230,7 +235,12 @@ fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
     let folded = FoldedLedger::read(places, told_map(pass.workspace, pass.config)?)?;
     let after = folded.after();
     if folded.before != after {
-        around.write_file(&places.path(LEDGER), after.as_bytes())?;
+        let ledger = places.path(LEDGER);
+        around.write_file(&ledger, after.as_bytes())?;
+        let merging = ledger.with_file_name(".gitattributes");
+        if !merging.exists() {
+            around.write_file(&merging, MERGING.as_bytes())?;
+        }
     }
     for page in dossier::pages(&folded.map, &folded.ledger) {
         let name = format!("memory/{}", page.path());

@@ -9,6 +9,7 @@ use spore_memory::inbox::{Packet, is_ack_name};
 use spore_model::Fault;
 
 use super::places::MemoryPlaces;
+use crate::session::within::refuse_within;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// A longer task is a document: its place is a file that the task names.
@@ -25,6 +26,8 @@ pub struct InboxTask {
 pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> Result<InboxTask> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
+    let config = workspace.config(around, &[])?;
+    refuse_within(around, &workspace.journal(&config)?, "give memory a task")?;
     if body.trim().is_empty() || body.len() > MOST_BYTES {
         return Err(Error::new(Fault::Usage, "a task has between one byte and 64 KiB").hint(
             "say what memory should look at: spore memory inbox add \"scan recent events\"",

@@ -14,8 +14,8 @@ use spore_memory::cues::DossierPointer;
 use spore_memory::evidence::Decider;
 use spore_memory::inbox::Terminal;
 use spore_memory::judging::{
-    AROUND, JudgeAnswer, JudgeCase, JudgeProposal, JudgedTouch, ReadEvent, SessionEvent,
-    judge_prompt, weigh, word_of,
+    AROUND, CaseGround, JudgeAnswer, JudgeCase, JudgeProposal, JudgedTouch, ReadEvent,
+    SessionEvent, judge_prompt, weigh, word_of,
 };
 use spore_memory::pending::Touch;
 use spore_model::{Fault, StepKey, Usd};
@@ -26,7 +26,7 @@ use super::asking::{AskSettings, AskedModel, MemoryQuestion, ModelAsker};
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{JudgeSettings, PassSettings};
-use super::scan::told_to_sessions;
+use super::scan::{CarriedLines, told_to_sessions};
 use crate::base::error::bug;
 use crate::knowledge::ledger::told_map;
 use crate::session::within::refuse_within;
@@ -310,6 +310,9 @@ fn plan(pass: &Pass<'_>) -> Result<JudgePlan> {
     let map = told_map(pass.workspace, pass.config)?;
     let memory = pass.places.path("memory");
     let has_dossier = |pointer: &DossierPointer| memory.join(pointer.dossier()).exists();
+    let carried = CarriedLines::new(pass.workspace);
+    let ground =
+        CaseGround { map: &map, has_dossier: &has_dossier, carried: &|run| carried.of(run) };
     let mut read: BTreeMap<Option<String>, PlacedEvents> = BTreeMap::new();
     let places: BTreeSet<Option<String>> = touches.iter().map(|one| one.events.clone()).collect();
     for events in places {
@@ -322,9 +325,8 @@ fn plan(pass: &Pass<'_>) -> Result<JudgePlan> {
     for touch in touches {
         let place = (touch.at.partition.clone(), touch.at.offset);
         let found = read.get(&touch.events).and_then(|there| there.get(&place));
-        let case = found.and_then(|(event, around)| {
-            JudgeCase::of(&touch, event, around.clone(), &map, &has_dossier)
-        });
+        let case =
+            found.and_then(|(event, around)| JudgeCase::of(&touch, event, around.clone(), &ground));
         match case {
             Some(case) => cases.push(case),
             None => gone.push(JudgedTouch {

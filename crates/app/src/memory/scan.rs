@@ -18,7 +18,7 @@ use spore_memory::ledger::Ledger;
 use spore_memory::lines::{LineHash, LineMap, LinePlace};
 use spore_memory::pending::{Pending, TouchKey};
 use spore_memory::reading::recalled::Recalled;
-use spore_memory::reading::turns::Turns;
+use spore_memory::reading::turns::OpenTurns;
 use spore_memory::rules::ToldByRun;
 use spore_memory::scan::{LastEvent, PassError, ScanTask, Scanned, SpineFlaw, scan};
 use spore_model::{Fault, RunId};
@@ -31,6 +31,7 @@ use crate::base::error::bug;
 use crate::knowledge::carried::told_lines;
 use crate::knowledge::ledger::told_map;
 use crate::knowledge::lessons::standing_lessons;
+use crate::session::within::refuse_within;
 use crate::{Error, Result, Surroundings, Workspace};
 
 /// What a scan did.
@@ -103,6 +104,10 @@ pub(super) struct ScannedTo {
     pub(super) cursor: Cursor,
     #[serde(flatten)]
     pub(super) last: Option<LastEvent>,
+    /// Which turns were open there: those that are kept beside it belong to it only if they are
+    /// the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) turns: Option<String>,
 }
 
 /// What a scan is about to do.
@@ -127,6 +132,7 @@ pub fn scan_memory(around: &Surroundings, asked: &MemoryScan) -> Result<MemorySc
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let config = workspace.config(around, &[])?;
+    refuse_within(around, &workspace.journal(&config)?, "have events read into memory")?;
     let mut asked = asked.clone();
     asked.events = asked.events.as_deref().map(|dir| directory(&around.cwd, dir)).transpose()?;
     if let Some(name) = &asked.task {
@@ -180,13 +186,18 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
         Some(dir) => (dir.clone(), dir.display().to_string()),
         None => (pass.workspace.events_dir(), OWN_EVENTS.to_owned()),
     };
-    let last = state.places.get(&place).map(|known| known.cursor.clone());
-    let from = asked.from.clone().or(last).unwrap_or_default();
+    let known_place = state.places.get(&place);
+    let last = known_place.map(|known| known.cursor.clone());
+    let from = asked.from.clone().or_else(|| last.clone()).unwrap_or_default();
     let map = told_map(pass.workspace, pass.config)?;
     let (known, ledger) = (places.known()?, places.ledger()?);
     let named = named_lines(pass, asked, &map)?;
     let rules = &pass.config.memory;
-    let turns = Turns::read(&places.read(&places.turns())?.unwrap_or_default());
+    let mut open = OpenTurns::read(&places.read(&places.turns())?.unwrap_or_default());
+    // Who reads events again begins with no turn open: what the last scan left open came after.
+    let mark =
+        known_place.filter(|known| known.cursor == from).and_then(|known| known.turns.clone());
+    let turns = open.of(&place, mark.as_deref());
     let told = told_to_sessions(pass, &map, &ledger)?;
     let carried = CarriedLines::new(pass.workspace);
     let task = ScanTask {
@@ -213,15 +224,25 @@ fn plan(pass: &Pass<'_>, asked: &MemoryScan) -> Result<ScanPlan> {
     // What a judge was paid for is not open again, however often its event is read.
     pending.settle(places.judged()?.keys());
     let mut state_after = state.clone();
-    let cursor = scanned.to.clone().max(last_of(&state, &place));
-    let last =
-        scanned.last.clone().or_else(|| state.places.get(&place).and_then(|p| p.last.clone()));
-    state_after.places.insert(place, ScannedTo { cursor, last });
+    match known_place.filter(|known| known.cursor > scanned.to) {
+        // Earlier events were read again, and not all of them: the place stays, and so do its turns.
+        Some(_) => {}
+        None => {
+            let last = known_place.and_then(|known| known.last.clone());
+            open.keep(&place, scanned.turns.clone());
+            let after = ScannedTo {
+                cursor: scanned.to.clone(),
+                last: scanned.last.clone().or(last),
+                turns: scanned.turns.mark(),
+            };
+            state_after.places.insert(place, after);
+        }
+    }
     Ok(ScanPlan {
         fragments: scanned.fragments.iter().map(|f| (f.name(), f.render())).collect(),
         report: report(pass.run, &scanned, &known, &pending),
         pending: pending.render(),
-        turns: if scanned.turns.is_empty() { String::new() } else { scanned.turns.render() },
+        turns: open.render(),
         state_before: state,
         state_after,
     })
@@ -238,10 +259,6 @@ pub(super) fn told_to_sessions(
         [&lesson.title, &lesson.pattern, &lesson.fix].into_iter().for_each(|text| told.add(text));
     }
     Ok(told)
-}
-
-fn last_of(state: &ScannerState, place: &str) -> Cursor {
-    state.places.get(place).map(|known| known.cursor.clone()).unwrap_or_default()
 }
 
 pub(super) fn failed(error: PassError) -> Error {
@@ -272,17 +289,17 @@ fn named_lines(pass: &Pass<'_>, asked: &MemoryScan, map: &LineMap) -> Result<Vec
 
 /// The lines and lessons that the task files of runs carried, as they were kept beside them. Each
 /// run is looked up once a pass: a session's events ask for the same one again and again.
-struct CarriedLines<'a> {
+pub(super) struct CarriedLines<'a> {
     workspace: &'a Workspace,
     known: RefCell<HashMap<RunId, ToldByRun>>,
 }
 
 impl<'a> CarriedLines<'a> {
-    fn new(workspace: &'a Workspace) -> Self {
+    pub(super) fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, known: RefCell::default() }
     }
 
-    fn of(&self, run: &str) -> ToldByRun {
+    pub(super) fn of(&self, run: &str) -> ToldByRun {
         // What an event calls a run must be one before it is made a path.
         let Ok(run) = run.parse::<RunId>() else { return ToldByRun::default() };
         let mut known = self.known.borrow_mut();

@@ -1,7 +1,8 @@
 //! `spore memory serve`: weaves by itself, as `[memory.schedule]` says.
 //!
 //! Time is counted in ticks. A task of the inbox is worked on at the next tick; a look at what is
-//! new comes at the earliest so many ticks after the last one. A weaving that takes too long is
+//! new comes at the earliest so many ticks after the last one, and so does another look at tasks that
+//! a weaving has left as they were. A weaving that takes too long is
 //! stopped where it is, and gone on with by `spore resume`.
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use spore_config::ScheduleConfig;
 use spore_model::Fault;
 
@@ -27,12 +29,20 @@ struct WeaverState {
     ticks: u64,
     /// The tick of the last look at what is new.
     woven: Option<u64>,
+    /// Names the tasks that the last weaving left, and what they say; nothing where it left none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
 }
 
 impl WeaverState {
     /// Whether it is time to look at what is new.
     fn is_due(&self, cooldown: u32) -> bool {
         self.woven.is_none_or(|woven| self.ticks.saturating_sub(woven) >= u64::from(cooldown))
+    }
+
+    /// Whether the inbox holds anything that the last weaving has not left there.
+    fn is_news(&self, inbox: Option<&str>) -> bool {
+        inbox.is_some() && inbox != self.left.as_deref()
     }
 }
 
@@ -79,7 +89,9 @@ impl<'a> MemoryServer<'a> {
             return Ok(ServerTick::Interrupted);
         }
         self.state.ticks += 1;
-        let has_tasks = asks_for_work(&self.workspace, &self.places.inbox_names()?);
+        let names = self.places.inbox_names()?;
+        let has_tasks = asks_for_work(&self.workspace, &names)
+            && self.state.is_news(inbox_mark(&self.places, &names)?.as_deref());
         let mut told = ServerTick::Idle;
         if has_tasks || self.state.is_due(self.schedule.cooldown_ticks) {
             let woven = within(self.around, self.schedule.max_duration, |around| {
@@ -87,6 +99,7 @@ impl<'a> MemoryServer<'a> {
             });
             told = ServerTick::Woven(Box::new(woven));
             self.state.woven = Some(self.state.ticks);
+            self.state.left = inbox_mark(&self.places, &self.places.inbox_names()?)?;
         }
         self.around.write_json(&state_file(&self.places), &self.state)?;
         Ok(told)
@@ -95,6 +108,17 @@ impl<'a> MemoryServer<'a> {
 
 fn state_file(places: &MemoryPlaces) -> PathBuf {
     places.path("memory/state/weaver.json")
+}
+
+/// Names what the inbox holds, without a word of it.
+fn inbox_mark(places: &MemoryPlaces, names: &[String]) -> Result<Option<String>> {
+    let mut digest = Sha256::new();
+    for name in names {
+        let body = places.read(&places.inbox().join(name))?.unwrap_or_default();
+        digest.update(format!("{name}\n{}\n{body}", body.len()));
+    }
+    let mark = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    Ok((!names.is_empty()).then_some(mark))
 }
 
 /// Waits for a tick; `false` where it was interrupted meanwhile.
@@ -138,10 +162,22 @@ mod tests {
 
     #[test]
     fn a_look_at_what_is_new_waits_for_its_ticks() {
-        let state = |ticks, woven| WeaverState { ticks, woven };
+        let state = |ticks, woven| WeaverState { ticks, woven, left: None };
         assert!(state(1, None).is_due(5));
         assert!(!state(5, Some(1)).is_due(5));
         assert!(state(6, Some(1)).is_due(5));
         assert!(state(2, Some(1)).is_due(1));
+    }
+
+    #[test]
+    fn tasks_that_a_weaving_left_are_no_news() {
+        let left = |left: Option<&str>| WeaverState {
+            ticks: 2,
+            woven: Some(1),
+            left: left.map(str::to_owned),
+        };
+        assert!(left(None).is_news(Some("a")) && left(Some("b")).is_news(Some("a")));
+        assert!(!left(Some("a")).is_news(Some("a")));
+        assert!(!left(Some("a")).is_news(None) && !left(None).is_news(None));
     }
 }

@@ -5,7 +5,7 @@
 //! its task files, so the report is counted from records alone.
 
 use serde::Serialize;
-use spore_memory::lines::LineHash;
+use spore_memory::lines::{LineHash, LineMap};
 use spore_memory::trial::{LineTrial, read_trials};
 use spore_model::{Fault, Outcome, Run, RunKind, RunState, Timestamp};
 use spore_runs::{Difference, difference_of_arms};
@@ -13,7 +13,7 @@ use spore_store::{Journal, RunQuery};
 
 use super::line_status::why_line;
 use super::places::MemoryPlaces;
-use crate::base::files::pretty;
+use crate::base::files::{pretty, read_text};
 use crate::knowledge::carried::{told_lines, trials_file};
 use crate::session::within::refuse_within;
 use crate::{Error, Result, Surroundings, Workspace};
@@ -39,7 +39,20 @@ pub struct TrialReport {
     pub verified: Option<Difference>,
     pub cost_usd: Option<Difference>,
     pub finding: TrialFinding,
+    /// Files of the project that have the line too. Agents read those by themselves, so runs that
+    /// are not told the line may know it all the same, and the trial shows less than there is.
+    pub also_in: Vec<String>,
 }
+
+/// Files that agents read by themselves.
+const READ_BY_AGENTS: [&str; 6] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    ".claude/CLAUDE.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".github/copilot-instructions.md",
+];
 
 /// The runs of one side.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -114,6 +127,19 @@ fn change(
     }
 }
 
+/// Finds the files of the project that agents read by themselves and that have a line: an export's
+/// block, or a person's own words.
+fn also_in(workspace: &Workspace, hash: &LineHash) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in READ_BY_AGENTS {
+        let text = read_text(&workspace.root().join(name))?.unwrap_or_default();
+        if LineMap::read(&text).by_hash(hash).is_some() {
+            found.push(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
 /// Counts the runs that began while the trial was on and have ended as themselves.
 fn report(
     workspace: &Workspace,
@@ -169,6 +195,7 @@ fn report(
         verified: difference,
         cost_usd: difference_of_arms(&cost(&told), &cost(&withheld)),
         finding,
+        also_in: also_in(workspace, &trial.line)?,
         trial,
     })
 }

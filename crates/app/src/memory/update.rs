@@ -337,7 +337,8 @@ fn plan(
     if let Ok(edit) = held.defend(&before, &[LineChange::ImportPriority]) {
         changes.extend(edit.changes().iter().cloned());
     }
-    let edit = defend_all(&mut changes, &before, &held)?;
+    let (edit, left) = defend_all(&mut changes, &before, &held)?;
+    report.refused.extend(left);
     tell(&mut report, &map, &folded.ledger, rules.enough, &changes);
     report.diff = edit.as_ref().map(|edit| diff(edit.before(), edit.after())).unwrap_or_default();
     conclude(&mut report, edit.as_ref().map(|_| existed), task_lines, proposed.stopped.as_deref());

@@ -158,24 +158,49 @@ pub(super) fn by_rule(changes: &mut Vec<LineChange>, before: &str, held: &HeldCh
     }
 }
 
-/// Defends all changes together. Where the file would be too long, what is new waits.
+/// Defends all changes together. Where the file would be too long, what no person asked for waits,
+/// the last of it first: new lines, then other words for lines. Returns what waits of a model's
+/// proposals; those were taken one by one, and may not fit together.
 pub(super) fn defend_all(
     changes: &mut Vec<LineChange>,
     before: &str,
     held: &HeldChanges<'_>,
-) -> Result<Option<Edit>> {
+) -> Result<(Option<Edit>, Vec<RefusedChange>)> {
+    let mut left = Vec::new();
     loop {
-        let is_new = |change: &LineChange| matches!(change, LineChange::Add { .. });
-        match held.defend(before, changes) {
-            Ok(edit) => return Ok(Some(edit)),
-            Err(RefusedEdit::Nothing) if changes.is_empty() => return Ok(None),
-            Err(RefusedEdit::TooLong(_) | RefusedEdit::Twice) if changes.iter().any(is_new) => {
-                let last = changes.iter().rposition(is_new).unwrap_or(0);
-                changes.remove(last);
+        let refused = match held.defend(before, changes) {
+            Ok(edit) => return Ok((Some(edit), left)),
+            Err(RefusedEdit::Nothing) if changes.is_empty() => return Ok((None, left)),
+            Err(refused) => refused,
+        };
+        let last = match refused {
+            RefusedEdit::TooLong(_) | RefusedEdit::Twice => last_that_waits(changes),
+            _ => None,
+        };
+        let Some(last) = last else { return Err(refuse(&refused)) };
+        let (hash, judge) = match changes.remove(last) {
+            LineChange::Rewrite { hash, by, .. } | LineChange::Sharpen { hash, by, .. } => {
+                (Some(hash), by)
             }
-            Err(refused) => return Err(refuse(&refused)),
+            LineChange::Add { by, .. } => (None, by),
+            LineChange::Remove { .. } | LineChange::ImportPriority => continue,
+        };
+        if matches!(judge, Decider::Judge { .. }) {
+            let named = hash.map_or_else(|| "a new line".to_owned(), |hash| hash.to_string());
+            let reason = format!("with the other changes, {refused}");
+            left.push(RefusedChange { proposal: named, reason });
         }
     }
+}
+
+/// What may wait until there is room for it.
+fn last_that_waits(changes: &[LineChange]) -> Option<usize> {
+    let is_new = |change: &LineChange| matches!(change, LineChange::Add { .. });
+    let is_other_words = |change: &LineChange| {
+        matches!(change, LineChange::Rewrite { by, .. } | LineChange::Sharpen { by, .. }
+            if *by != Decider::Person)
+    };
+    changes.iter().rposition(is_new).or_else(|| changes.iter().rposition(is_other_words))
 }
 
 pub(super) fn refuse(refused: &RefusedEdit) -> Error {
@@ -190,5 +215,75 @@ pub(super) fn refuse(refused: &RefusedEdit) -> Error {
              crystallize. Or edit the file yourself: it is yours",
         ),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spore_memory::lines::LineMap;
+
+    const FILE: &str = "- Run `make lint` first\n- Ask before merging\n";
+
+    fn rewrite(line: &str, text: &str, by: Decider, ledger: &Ledger) -> LineChange {
+        let hash = LineHash::of(line);
+        let rows = ledger.entry(&hash).into_iter().flat_map(|entry| entry.rows());
+        let fragments = rows.map(|row| row.fragment.clone()).collect();
+        LineChange::Rewrite { hash, text: text.into(), fragments, by }
+    }
+
+    /// Both lines failed, by what people said.
+    fn both_failed() -> Ledger {
+        let mut ledger = Ledger::default();
+        for hash in ["Run `make lint` first", "Ask before merging"].map(LineHash::of) {
+            ledger.fold(&spore_memory::fragment::Fragment {
+                event: "e1".into(),
+                ts: "2026-01-02T03:04:05.006Z".into(),
+                kind: "human".into(),
+                session_key: None,
+                what: "memory.feedback".into(),
+                signal: spore_memory::evidence::EvidenceSignal::Statement,
+                line: Some(spore_memory::fragment::LineRef {
+                    place: spore_memory::lines::LinePlace::File(1),
+                    hash,
+                }),
+                trajectory: Trajectory::Weakening,
+                root_cause: None,
+                by: Decider::Rule,
+                evidence: vec!["A person said so.".into()],
+                note: "This weakens the line.".into(),
+                pointers: Vec::new(),
+            });
+        }
+        ledger
+    }
+
+    #[test]
+    fn edits_that_fit_one_by_one_and_not_together_are_made_as_far_as_they_fit() {
+        let ledger = both_failed();
+        let rules = UpdateRules { enough: Enough { wrong: 2 }, most_bytes: FILE.len() as u64 + 16 };
+        let held =
+            HeldChanges { ledger: &ledger, rules, memory: PathBuf::new(), has_priority: false };
+        let judge = || Decider::judge("m", "1");
+        let first =
+            |by| rewrite("Run `make lint` first", "Run `just lint` first, always", by, &ledger);
+        let second =
+            |by| rewrite("Ask before merging", "Ask before you merge any of it", by, &ledger);
+        for one in [first(judge()), second(judge())] {
+            assert!(held.defend(FILE, &[one]).is_ok());
+        }
+        let mut changes = vec![first(judge()), second(judge())];
+        let (edit, left) = defend_all(&mut changes, FILE, &held).unwrap();
+        let after = edit.unwrap().after().to_owned();
+        assert_eq!(after, "- Run `just lint` first, always\n- Ask before merging\n");
+        assert_eq!((changes.len(), left.len()), (1, 1));
+        assert!(left[0].reason.contains("with the other changes"), "{left:?}");
+        // What a person asked for is made as a whole or not at all.
+        let mut asked = vec![first(Decider::Person), second(Decider::Person)];
+        assert!(defend_all(&mut asked, FILE, &held).is_err());
+        let mut mixed = vec![first(judge()), second(Decider::Person)];
+        let (edit, _) = defend_all(&mut mixed, FILE, &held).unwrap();
+        let map = LineMap::read(edit.unwrap().after());
+        assert!(map.by_hash(&LineHash::of("Ask before you merge any of it")).is_some());
     }
 }

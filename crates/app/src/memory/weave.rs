@@ -19,7 +19,7 @@ use spore_model::{Begun, EffectClass, Fault, RunId, StepKey};
 use spore_store::spine::Spine;
 
 use super::asking::{AskSettings, AskedModel};
-use super::crystallize::{self, Crystallized};
+use super::crystallize::{self, Crystallized, RefusedFragment};
 use super::inbox::packet;
 use super::judge::{self, MemoryJudged};
 use super::passes::{Pass, PassEnding, Report};
@@ -221,8 +221,10 @@ struct Weaving<'a> {
 }
 
 /// The outcome of the passes for one task.
+#[derive(Default)]
 struct TaskPasses {
-    last: (PassKind, Terminal),
+    /// Whether any of them has left something to do. What a later one worked on was not all then.
+    is_partial: bool,
     /// What does not hold of what they report.
     doubt: Option<String>,
 }
@@ -250,12 +252,11 @@ impl Weaving<'_> {
             None => pending("it is gone".to_owned()),
             Some([]) => WovenTask::unclear(name),
             Some(passes) => {
-                let TaskPasses { last: (_, terminal), doubt } =
-                    self.passes(passes, Some(name), progress)?;
-                match (doubt, terminal.settles_a_task()) {
+                let TaskPasses { is_partial, doubt } = self.passes(passes, Some(name), progress)?;
+                match (doubt, is_partial) {
                     (Some(doubt), _) => pending(doubt),
-                    (None, false) => pending("something of it is left to do".to_owned()),
-                    (None, true) => {
+                    (None, true) => pending("something of it is left to do".to_owned()),
+                    (None, false) => {
                         let acked = self.ack(number, name)?;
                         WovenTask { ack: name.to_owned(), acked, why: None }
                     }
@@ -282,8 +283,7 @@ impl Weaving<'_> {
         task: Option<&str>,
         progress: &mut dyn Progress,
     ) -> Result<TaskPasses> {
-        let mut last = (PassKind::Scan, Terminal::NoOp);
-        let mut doubt = None;
+        let mut done = TaskPasses::default();
         for kind in passes {
             if self.pass.around.interrupt.is_raised() {
                 return Err(Error::interrupted("the weaving was interrupted")
@@ -292,20 +292,20 @@ impl Weaving<'_> {
             let terminal = match kind {
                 PassKind::Scan => {
                     let scanned = self.scan(task)?;
-                    doubt = doubt.or(self.check_scan(&scanned)?);
+                    done.doubt = done.doubt.or(self.check_scan(&scanned)?);
                     self.judge(progress)?;
                     scanned.ending.terminal
                 }
                 PassKind::Crystallize => {
                     let crystallized = self.crystallize(task)?;
-                    doubt = doubt.or(self.check_ledger(&crystallized)?);
+                    done.doubt = done.doubt.or(self.check_ledger(&crystallized)?);
                     crystallized.ending.terminal
                 }
                 PassKind::Update => self.update(task, progress)?.ending.terminal,
             };
-            last = (*kind, terminal);
+            done.is_partial |= !terminal.settles_a_task();
         }
-        Ok(TaskPasses { last, doubt })
+        Ok(done)
     }
 
     fn scan(&mut self, task: Option<&str>) -> Result<MemoryScanned> {
@@ -427,8 +427,13 @@ impl Weaving<'_> {
         Ok(miscounted(&scanned.lines, &on_disk))
     }
 
-    /// Holds what a crystallization reports against the ledger on the disk.
+    /// Holds what a crystallization reports against the ledger on the disk. A fragment that it
+    /// refused is evidence that no count has.
     fn check_ledger(&self, crystallized: &Crystallized) -> Result<Option<String>> {
+        if let Some(RefusedFragment { fragment, reason }) = crystallized.refused.first() {
+            let path = spore_plain::line_within(fragment, 120);
+            return Ok(Some(format!("memory/fragments/{path} is not in the ledger: {reason}")));
+        }
         let ledger = self.pass.places.ledger()?;
         let on_disk = |hash: &LineHash| {
             let rows = ledger.entry(hash).map_or(0, |entry| entry.rows().count());

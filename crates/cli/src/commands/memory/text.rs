@@ -376,6 +376,13 @@ pub(super) fn trial(report: &TrialReport) -> String {
         TrialFinding::Harms => "runs that are told the line are verified less often",
     };
     row(&mut text, "So far", finding);
+    if !report.also_in.is_empty() {
+        let files = report.also_in.join(", ");
+        text.push_str(&format!(
+            "\nThe line is in {files} too, which agents read by themselves: runs that are not told it \
+             may know it all the same. Take it out there for as long as the trial is on.\n"
+        ));
+    }
     text
 }
 
