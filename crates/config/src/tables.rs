@@ -197,8 +197,17 @@ impl Entries<'_> {
     }
 
     fn api(self) -> Result<ApiConfig, ConfigError> {
+        let protocol = self.word("api.protocol", &["messages", "responses", "chat"])?;
+        let tools = self.word("api.tools", CALL_FORMS)?;
+        if tools == "schema" && protocol != "chat" {
+            let why = format!(
+                "\"schema\" needs `[api] protocol = \"chat\"`: servers hold no answer to a schema over \
+                 {protocol:?}; set that, or \"auto\", \"native\" or \"text\" here"
+            );
+            return Err(self.bad("api.tools", why));
+        }
         Ok(ApiConfig {
-            protocol: self.word("api.protocol", &["messages", "responses", "chat"])?,
+            protocol,
             context_window: self.positive("api.context_window")?.into(),
             context_share: self.share("api.context_share")?,
             max_output_tokens: self.positive("api.max_output_tokens")?,
@@ -210,7 +219,7 @@ impl Entries<'_> {
             command_output_bytes: self.bytes("api.command_output_bytes")?,
             line_cap_bytes: self.bytes("api.line_cap_bytes")?,
             idle: self.time("api.idle")?,
-            tools: self.word("api.tools", CALL_FORMS)?,
+            tools,
             mends: self.count("api.mends")?,
             repeats: self.count("api.repeats")?,
             small_window: self.count("api.small_window")?.into(),
