@@ -31,20 +31,31 @@ pub(crate) fn check_answer(answer: &str) {
     let read = read(answer, tools());
     assert!(read.doubt.is_none() || (read.calls.is_empty() && read.fault.is_none()), "{answer}");
     let lines: Vec<&str> = answer.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let free = free_lines(&lines);
     let mut last = 0;
     for call in &read.calls {
         assert!(call.line > last, "{answer}\n{call:?}");
         last = call.line;
         let tool = tools().get(&call.name).unwrap();
         assert_eq!(misfit(&tool.schema, &call.arguments), None, "{answer}");
-        assert!(stands_free(&lines[..call.line - 1]), "inside of a fence: {answer}\n{call:?}");
+        assert!(free[call.line - 1], "inside of another block: {answer}\n{call:?}");
+        let later = || lines.iter().zip(&free).skip(call.line).filter(|(_, free)| **free);
+        let is_thought = later().any(|(line, _)| line.trim() == "</think>");
+        assert!(!is_thought, "thought: {answer}\n{call:?}");
+        // Where a file with a fence in it ends is not clear: what follows may be the rest of it.
+        let is_nameless =
+            |line: &str| marks(line).is_some_and(|(_, _, rest)| rest.trim().is_empty());
+        let is_clear = !later().any(|(line, _)| is_nameless(line));
+        let is_file = |info: &str| matches!(info.split_whitespace().next(), Some("write" | "edit"));
         let (head, body) = (lines[call.line - 1], &lines[call.line..]);
         let is_witnessed = match head.strip_prefix("<tool_call>") {
             Some(rest) => {
                 let text = std::iter::once(rest).chain(body.iter().copied());
                 is_tagged(&text.collect::<Vec<_>>().join("\n"), call)
             }
-            None => is_fenced(head, body, call),
+            None => {
+                is_fenced(head, body, call) && (is_clear || !is_file(head.trim_start_matches('`')))
+            }
         };
         assert!(is_witnessed, "{answer}\n{call:?}");
     }
@@ -62,35 +73,38 @@ fn marks(line: &str) -> Option<(char, usize, &str)> {
     (count >= 3 && line.len() - body.len() <= 3).then_some((mark, count, rest))
 }
 
-/// Returns whether no fence and no thought is open after these lines.
-fn stands_free(lines: &[&str]) -> bool {
-    let mut open: Option<(char, usize)> = None;
-    let mut is_thought = false;
-    for line in lines {
-        if open.is_none() {
-            is_thought |= line.trim_start().starts_with("<think>");
-        }
-        if is_thought {
-            is_thought = !line.contains("</think>");
-            continue;
-        }
-        match (open, marks(line)) {
-            (Some((mark, count)), Some((other, number, rest)))
-                if mark == other && number >= count && rest.trim().is_empty() =>
-            {
-                open = None;
-            }
-            (None, Some((mark, count, rest))) if mark == '~' || !rest.contains('`') => {
-                open = Some((mark, count));
-            }
-            _ => {}
-        }
+/// Says of each line whether a block may begin there: no fence, no tag and no thought is open.
+fn free_lines(lines: &[&str]) -> Vec<bool> {
+    let mut free = vec![false; lines.len()];
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        free[at] = true;
+        let opened = marks(line).filter(|(mark, _, rest)| *mark == '~' || !rest.contains('`'));
+        let end = if let Some((mark, count, _)) = opened {
+            let closes = |line: &&str| {
+                marks(line).is_some_and(|(other, number, rest)| {
+                    mark == other && number >= count && rest.trim().is_empty()
+                })
+            };
+            lines[at + 1..].iter().position(closes).map(|end| at + 1 + end)
+        } else if line.starts_with("<tool_call>") {
+            lines[at..].iter().position(|line| line.contains("</tool_call>")).map(|end| at + end)
+        } else if line.trim_start().starts_with("<think>") {
+            lines[at..].iter().position(|line| line.contains("</think>")).map(|end| at + end)
+        } else {
+            Some(at)
+        };
+        // What has no end goes on to the end of the answer.
+        at = end.unwrap_or(lines.len()) + 1;
     }
-    open.is_none() && !is_thought
+    free
 }
 
 fn is_tagged(text: &str, call: &WrittenCall) -> bool {
-    text.split_once("</tool_call>").is_some_and(|(content, _)| is_json_of(content, call))
+    text.split_once("</tool_call>").is_some_and(|(content, rest)| {
+        let is_alone = rest.lines().next().unwrap_or_default().trim().is_empty();
+        is_alone && is_json_of(content, call)
+    })
 }
 
 fn is_fenced(head: &str, body: &[&str], call: &WrittenCall) -> bool {
