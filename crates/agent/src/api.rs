@@ -92,7 +92,7 @@ pub struct ApiSettings {
     pub call_form: CallForm,
     /// How often in a row a model may write a call that cannot be read.
     pub mends: u32,
-    /// How often in a row a model may make one and the same call to the same end.
+    /// How often in a row a model may write one and the same call to the same end.
     pub repeats: u32,
     /// A model whose window is not larger is told less of its tools, and its conversation is
     /// made to fit.
@@ -307,6 +307,7 @@ impl Agent for ApiAgent {
             room: ContextRoom::of(&self.settings),
             call_form: self.settings.call_form,
             keeper: TurnKeeper::default(),
+            newest_whole: None,
         };
         Ok(session.run(watch))
     }

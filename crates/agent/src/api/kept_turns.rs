@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CallForm;
 use super::conversation::{ConversationTurn, ModelReply};
-use super::repeats::RepeatedCall;
+use super::repeats::RepeatedCalls;
 use crate::TurnFiles;
 
 /// One line of the file.
@@ -27,14 +27,14 @@ enum TurnLine {
 }
 
 /// How far a session is, as far as it decides what happens next.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct TurnCounts {
     pub(super) turns: u32,
     pub(super) nudges: u32,
     pub(super) faults: u32,
     pub(super) calls: u32,
     #[serde(default)]
-    pub(super) repeated: RepeatedCall,
+    pub(super) repeated: RepeatedCalls,
     pub(super) last_input: u64,
     pub(super) longest_input: u64,
     pub(super) call_form: Option<CallForm>,

@@ -18,7 +18,7 @@ use super::endpoint::Endpoint;
 use super::exchange::{ModelExchange, NoAnswer};
 use super::history::{self, TaskTooLong};
 use super::kept_turns::{EarlierTurns, TurnCounts, TurnKeeper};
-use super::repeats::RepeatedCall;
+use super::repeats::RepeatedCalls;
 use super::{ApiSettings, CallForm};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
@@ -40,6 +40,8 @@ pub(super) struct ToolLoop<'a> {
     /// How this model calls, as far as it has shown.
     pub(super) call_form: CallForm,
     pub(super) keeper: TurnKeeper,
+    /// The newest turn with all answers whole, where it does not repeat some of them.
+    pub(super) newest_whole: Option<ConversationTurn>,
 }
 
 /// How much the model can read, by the settings and by what its server said since.
@@ -52,7 +54,7 @@ pub(super) struct ContextRoom {
     /// What the last request was estimated at.
     asked: u64,
     /// Something that was said is no longer there to read.
-    has_left_out: bool,
+    pub(super) has_left_out: bool,
 }
 
 impl ContextRoom {
@@ -104,7 +106,7 @@ pub(super) struct LoopProgress {
     faults: u32,
     /// Calls that were made.
     calls: u32,
-    repeated: RepeatedCall,
+    repeated: RepeatedCalls,
     usage: Usage,
     last_input: u64,
     /// The longest prompt so far: above a size some models have another price.
@@ -240,7 +242,7 @@ impl ToolLoop<'_> {
             nudges: self.progress.nudges,
             faults: self.progress.faults,
             calls: self.progress.calls,
-            repeated: self.progress.repeated,
+            repeated: self.progress.repeated.clone(),
             last_input: self.progress.last_input,
             longest_input: self.progress.longest_input,
             call_form: Some(self.call_form),
@@ -296,7 +298,13 @@ impl ToolLoop<'_> {
         }
         let sum = |turns: &[ConversationTurn]| turns.iter().map(history::tokens).sum::<u64>();
         let before = sum(turns);
+        let whole = self.newest_whole.take();
         history::fit(turns, fixed, estimated as u64)?;
+        if let (true, Some(whole), Some(newest)) = (sum(turns) < before, whole, turns.last_mut()) {
+            // The answer from before may have made room just now: it stands in the newest turn again.
+            *newest = whole;
+            history::fit(turns, fixed, estimated as u64)?;
+        }
         let after = sum(turns);
         self.room.has_left_out |= after < before;
         self.room.asked = fixed + after;
@@ -304,6 +312,8 @@ impl ToolLoop<'_> {
     }
 
     fn does_not_fit(&self, TaskTooLong { tokens }: TaskTooLong) -> (Outcome, Option<String>) {
+        // As the server counts, which is what its window is counted in.
+        let tokens = (tokens as f64 * self.room.scale).ceil() as u64;
         let reason = format!(
             "the task and what has to go with it take about {tokens} tokens, and the model can \
              read {}, its answer included",
@@ -493,11 +503,19 @@ impl ToolLoop<'_> {
         }
         let done = AgentEvent::ToolResult { tool: call.name.clone(), ok: !answer.is_error };
         self.notes.add(watch, &done, &[("text", Value::from(text.as_str()))]);
-        if let Some(note) = self.progress.repeated.count(self.progress.turns, call, &text) {
-            // The model can still read what it was told, unless that had to make room.
-            text = if self.room.has_left_out { format!("{text}\n\n{note}") } else { note };
-        }
         CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }
+    }
+
+    /// Counts a call that was written as text; returns what the model is told if it is one from before.
+    /// Native calls are not counted: large models ask for what changes until it does.
+    pub(super) fn count_repeated(&mut self, call: &RequestedCall, answer: &str) -> Option<String> {
+        self.progress.repeated.count(self.progress.turns, call, answer)
+    }
+
+    /// Keeps the answers of the newest turn whole where the model was told in their place that they are
+    /// those from before.
+    pub(super) fn keep_whole(&mut self, whole: Option<ConversationTurn>) {
+        self.newest_whole = whole;
     }
 
     fn usage(&self) -> Usage {

@@ -31,12 +31,12 @@ impl ToolLoop<'_> {
             CallForm::Held => Some(self.held(&reply.text)),
             CallForm::Auto => {
                 let read = written::read(&reply.text, &self.tools);
-                let is_text =
-                    !read.calls.is_empty() || read.fault.is_some() || read.doubt.is_some();
+                let is_text = !read.calls.is_empty() || read.fault.is_some();
                 if is_text {
                     self.call_form = CallForm::Text;
                 }
-                is_text.then_some(read)
+                // A doubt is asked about, and says nothing of how this model calls.
+                (is_text || read.doubt.is_some()).then_some(read)
             }
         }
     }
@@ -62,7 +62,7 @@ impl ToolLoop<'_> {
         turns: &mut Vec<ConversationTurn>,
         watch: &mut dyn AgentWatch,
     ) -> Option<(Outcome, Option<String>)> {
-        let mut told = Vec::new();
+        let (mut told, mut whole) = (Vec::new(), Vec::new());
         let is_cut = reply.stop == StopReason::Length;
         // Where a block of an answer that was cut off would have ended cannot be known.
         let calls = if is_cut { Vec::new() } else { read.calls };
@@ -74,8 +74,22 @@ impl ToolLoop<'_> {
             };
             let answer = self.call(&call, watch);
             let how = if answer.is_error { "failed" } else { "answers" };
-            told.push(format!("{} {how}:\n\n{}", call.name, spore_plain::fenced("", &answer.text)));
+            let shown =
+                |text: &str| format!("{} {how}:\n\n{}", call.name, spore_plain::fenced("", text));
+            match self.count_repeated(&call, &answer.text) {
+                Some(note) => {
+                    let both = shown(&format!("{}\n\n{note}", answer.text));
+                    // The model can still read what it was told, unless that had to make room.
+                    told.push(if self.room.has_left_out { both.clone() } else { shown(&note) });
+                    whole.push(both);
+                }
+                None => {
+                    told.push(shown(&answer.text));
+                    whole.push(shown(&answer.text));
+                }
+            }
         }
+        let withholds = told != whole;
         if self.has_result() {
             return Some((Outcome::Success, None));
         }
@@ -91,10 +105,12 @@ impl ToolLoop<'_> {
         if let Some(reason) = self.gives_up(fault.as_deref(), is_cut) {
             return Some((Outcome::Partial, Some(reason)));
         }
-        told.extend(fault);
-        told.extend(is_cut.then(|| CUT.to_owned()));
+        let more: Vec<String> = fault.into_iter().chain(is_cut.then(|| CUT.to_owned())).collect();
+        let joined =
+            |parts: &[String]| ConversationTurn::Told([parts, &more].concat().join("\n\n"));
         turns.push(ConversationTurn::Replied(reply.raw));
-        turns.push(ConversationTurn::Told(told.join("\n\n")));
+        turns.push(joined(&told));
+        self.keep_whole(withholds.then(|| joined(&whole)));
         None
     }
 

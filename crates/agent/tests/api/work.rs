@@ -203,16 +203,35 @@ fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
 
 #[test]
 fn a_model_that_makes_one_call_over_and_over_is_told_and_then_ended() {
-    let list = Turn::calls("list", json!({}));
+    let list = Turn::says("```json\n{\"name\": \"list\"}\n```");
     let stuck = ModelScenario::new().turn(list.clone().sticky());
     let reason = "it made the same call 4 times in a row, each with the same answer";
     check(&stuck, Outcome::Partial, reason, 4);
+    let both = "```json\n{\"name\": \"list\"}\n```\n\n\
+                ```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"add.txt\"}}\n```";
+    check(&ModelScenario::new().turn(Turn::says(both).sticky()), Outcome::Partial, reason, 4);
     // One that goes on otherwise when it is told is not ended.
     let note = "You made this very call 2 times in a row";
     let helped = ModelScenario::new()
         .turn(Turn::says("Done.").when(When::contains(note)))
         .turn(list.sticky());
     check(&helped, Outcome::Success, "", 3);
+}
+
+#[test]
+fn a_model_that_asks_natively_until_something_changes_is_not_ended() {
+    let mut scenario = ModelScenario::new();
+    for _ in 0..6 {
+        scenario = scenario.turn(Turn::calls("read", json!({ "path": "add.txt" })));
+    }
+    for protocol in PROTOCOLS {
+        let scene = Scene::new(protocol, scenario.clone().turn(Turn::says("Done.")));
+        let report = scene.play();
+        assert_eq!((report.outcome, report.turns), (Outcome::Success, 7), "{protocol:?}");
+        let last = scene.server.requests().last().unwrap().body.to_string();
+        assert!(!last.contains("this very call"), "{protocol:?}");
+        assert_eq!(last.matches("1 + 1 = 3").count(), 6, "{protocol:?}");
+    }
 }
 
 #[test]
