@@ -202,12 +202,15 @@ fn the_schedule_weaves_for_tasks_at_once_and_for_news_after_its_cooldown() {
     let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
     assert_eq!(state()["woven"], 4, "a task is worked on at the next tick");
     // One that a weaving has left waits like what is new, until the inbox is another.
-    add(&env, "line", "rewrite memory/CLAUDE.md:L5");
+    let missed =
+        json!({ "line": "When the build is red, ask [[entity-ada]]", "activation": "missed" });
+    event(&env, 3, "human", "memory.feedback", &missed);
+    add(&env, "line", "rewrite memory/CLAUDE.md:L4");
     for _ in 0..2 {
         let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
         assert_eq!((&state()["woven"], inbox(&env).len()), (&json!(5), 2), "{}", state());
     }
-    add(&env, "again", "rewrite memory/CLAUDE.md:L5");
+    add(&env, "again", "rewrite memory/CLAUDE.md:L4");
     let _ = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
     assert_eq!(state()["woven"], 7);
     env.write(".spore/config.toml", "[memory.schedule]\nenabled = false\n");
