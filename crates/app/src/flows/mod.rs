@@ -64,7 +64,7 @@ pub use told::{FlowChild, FlowReport};
 use crate::agents::{leaders, ready};
 use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
-use crate::base::run_lock::{HeldRun, claim, read_settings, reopen, unclaimed};
+use crate::base::run_lock::{HeldRun, claim, read_settings, reopen_telling, unclaimed};
 use crate::base::secrets::without_keys;
 use crate::base::starts::StartBounds;
 use crate::base::totals;
@@ -370,8 +370,11 @@ fn questions_of_run(
 
 fn asks_nothing(run: &Run) -> Error {
     let id = run.id.short();
-    Error::new(Fault::BadInput, format!("run {id} asks nothing that could be answered"))
-        .hint(format!("`spore runs show {id}` says what it waits for"))
+    Error::new(Fault::BadInput, format!("run {id} asks nothing that could be answered")).hint(
+        format!(
+            "`spore resume {id}` goes on with it; `spore runs show {id}` says what it waits for"
+        ),
+    )
 }
 
 fn asks_more_than_one(run: &Run, asked: &[FlowQuestion]) -> Error {
@@ -401,7 +404,12 @@ fn go_on(
         settings.raised += more;
     }
     let reaped = reap(config, journal, run.id, around)?;
-    reopen(around, journal, run, run.kind.as_str(), &settings)?;
+    // A raise is on record with what it raises, or not at all.
+    let raise = said.budget.filter(|_| run.kind == RunKind::Campaign).map(|more| {
+        let change = format!("the budget is raised by {more}, to {}", settings.budget);
+        ("campaign.changed", json!({ "change": change, "budget_usd": settings.budget }))
+    });
+    reopen_telling(around, journal, run, (run.kind.as_str(), raise), &settings)?;
     progress.update(&Update::Resumed { run: run.id, reaped });
     Sandboxes { around, workspace, config, run: run.id }.clean_up();
     let nesting = Nesting { depth: run.depth, limit: settings.max_depth };
@@ -478,7 +486,11 @@ fn work(
         phase_planner: &|work, text| {
             let (options, bounds) = (&settings.options, None);
             let ready = requests::Ready { around, workspace, config, options, bounds };
-            plan::made_phases(&ready, work, text, &[])
+            let made = plan::made_phases(&ready, work, text, &[])?;
+            Ok(made.and_then(|made| match depth::too_deep(&settings.planned, &made, nesting) {
+                None => Ok(made),
+                Some(why) => Err(why),
+            }))
         },
         leader: LeaderChoice {
             backend: settings

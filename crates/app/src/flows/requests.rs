@@ -335,15 +335,11 @@ impl Planned {
     /// How many of its layers, one above the other, are led by a session.
     pub(crate) fn leads(&self) -> u32 {
         let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
-        let stages = |plan: &CoordinatorPlan| {
-            let most = plan.phases.iter().map(|phase| is_led(phase.orchestrator.mode)).max();
-            is_led(plan.mode) + most.unwrap_or(0)
-        };
         match self {
             Self::Stage { plan } => is_led(plan.mode),
-            Self::Phase { plan } => stages(plan),
+            Self::Phase { plan } => depth::led_below(plan),
             Self::Campaign { plan } => {
-                is_led(plan.mode) + plan.coordinator.as_ref().map_or(0, stages)
+                is_led(plan.mode) + plan.coordinator.as_ref().map_or(0, depth::led_below)
             }
             Self::Exec { .. } | Self::Sentinel { .. } => 0,
         }
@@ -463,7 +459,8 @@ impl Ready<'_> {
                     task.backend = task.backend.take().or_else(|| self.options.backend.clone());
                     task.scenario = task.scenario.take().or(self.scenario()?);
                     task.model = task.model.take().or_else(|| self.options.model.clone());
-                    task.timeout = task.timeout.or(self.options.timeout);
+                    let timeout = task.timeout.or(self.options.timeout);
+                    task.timeout = Some(timeout.unwrap_or(STAGE_TIME));
                 }
                 StageWork::Sentinel | StageWork::Planned(_) => {}
             }

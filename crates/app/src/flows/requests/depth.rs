@@ -1,6 +1,7 @@
 //! What a flow does where sessions may not be nested deeper: give up, ask for more, or do with one
 //! session what several would have done.
 
+use spore_compose::{CoordinatorPlan, LayerMode};
 use spore_config::Config;
 use spore_model::Outcome;
 
@@ -17,6 +18,33 @@ pub(crate) fn within_limit(around: &Surroundings, config: &Config, limit: u32) -
             false => error,
         }
     })
+}
+
+/// Says why phases that were made on the way do not fit into the levels that are left: those that a
+/// session leads are one level more, unless the flow has it set aside.
+pub(crate) fn too_deep(
+    planned: &Planned,
+    made: &CoordinatorPlan,
+    nesting: Nesting,
+) -> Option<String> {
+    let set_aside = match planned {
+        Planned::Campaign { plan } => plan.coordinator.as_ref().map_or(0, led_below),
+        _ => 0,
+    };
+    let more = led_below(made).saturating_sub(set_aside);
+    (nesting.left() <= more).then(|| {
+        let limit = nesting.limit;
+        format!(
+            "a session that leads a phase is one level of sessions more, and the limit is {limit}"
+        )
+    })
+}
+
+/// How many layers below a coordinator, one above the other, are led by a session.
+pub(crate) fn led_below(plan: &CoordinatorPlan) -> u32 {
+    let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
+    let most = plan.phases.iter().map(|phase| is_led(phase.orchestrator.mode)).max();
+    is_led(plan.mode) + most.unwrap_or(0)
 }
 
 /// Fits a plan to the levels that are left.
@@ -50,4 +78,27 @@ pub(crate) fn fitted(
         }
     }
     planned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_phases_that_a_session_leads_need_a_level_of_their_own() {
+        let made = |mode| CoordinatorPlan {
+            coordinator: "made".to_owned(),
+            description: None,
+            max_parallel: 1,
+            budget: None,
+            phases: Vec::new(),
+            mode,
+        };
+        let (tool, led) = (made(LayerMode::Tool), made(LayerMode::Agent));
+        let planned = Planned::Phase { plan: tool.clone() };
+        let left = |left: u32| Nesting { depth: 1, limit: 1 + left };
+        assert_eq!(too_deep(&planned, &tool, left(1)), None);
+        assert!(too_deep(&planned, &led, left(1)).unwrap().contains("the limit is 2"));
+        assert_eq!(too_deep(&planned, &led, left(2)), None);
+    }
 }
