@@ -212,3 +212,51 @@ fn work_that_lands_on_a_branch_that_moved_on_is_held_to_the_same_tests() {
     assert!(landed.contains("Spore-Merge: "), "{landed}");
     assert!(!env.git(&["ls-tree", "-r", "--name-only", "main"]).contains("test_held"));
 }
+
+/// What a writer specified for a sentinel reaches the tester of the run that mends, and of it only what is
+/// not met reaches its coder.
+#[test]
+fn what_a_sentinel_specifies_is_told_to_the_tester_of_a_fix_and_not_to_its_coder() {
+    let word = "albatross rule";
+    let spec = format!(
+        r#"<test-spec>{{"requirements": [{{"id": "R1", "text": "low gives the lower of two"}},
+        {{"id": "R2", "text": "add is the sum, by the {word}"}}]}}</test-spec>"#
+    );
+    let audit = |grade: &str, status: &str| {
+        format!(
+            r#"<audit>{{"grade": "{grade}", "requirements": [{{"id": "R1", "status": "{status}", "evidence": "calc.py:2"}},
+            {{"id": "R2", "status": "met", "evidence": "calc.py:6"}}],
+            "findings": [{{"severity": "{}", "file": "calc.py", "line": 2, "issue": "low is not the lower"}}]}}</audit>"#,
+            if grade == "FAIL" { "blocking" } else { "warning" }
+        )
+    };
+    let told = format!(r#"{{ expect = "R2 [must] add is the sum, by the {word}" }},"#);
+    let write = format!("{{ write = \"tests/test_held.py\", content = '''{}''' }}", held("low"));
+    let scenario = [
+        session("spec-writer", 1, "", &spec),
+        session("auditor", 1, "", &audit("FAIL", "unmet")),
+        session("consolidator", 1, "", r#"<fixes>{"fixes": [{"id": 1}]}</fixes>"#),
+        session("tester", 0, &format!("{told}{write}"), "the tests are written"),
+        session("coder", 1, &right(), "done"),
+        session("verifier", 1, "", SUPPORTS),
+        session("auditor", 3, "", &audit("WARN", "met")),
+    ];
+    let env = lay_out(&scenario.concat(), "[gates]\ncanary_tests = 0\n");
+    env.write(
+        "tests/test_first.py",
+        &format!("{LOAD}class First(unittest.TestCase):\n    def test_first(self):\n        self.assertEqual(calc.low(6, 5), 5)\n"),
+    );
+    env.commit_all("a test that is red");
+    let ask = ["sentinel", "--hold-out", "--task", "low is right", "--json"];
+    let replay = ["--backend", "replay", "--scenario", "../scenario.toml"];
+    let output = env.spore(&[&ask[..], &replay].concat());
+    assert_eq!(output.code, 0, "{}", output.render());
+    let id = scenes::newest_id(&env);
+    let shown = env.spore(&["runs", "show", &id, "--json"]).code(0).json();
+    let parts = shown["parts"].as_array().unwrap();
+    let fix = parts.iter().find(|part| part["kind"] == "orchestrate").unwrap();
+    let dir = env.repo().join(".spore/runs").join(fix["id"].as_str().unwrap());
+    let read = |file: &str| std::fs::read_to_string(dir.join(file)).unwrap();
+    assert!(read("tester/task.md").contains(word));
+    assert!(!read("bounce-1/coder/task.md").contains(word));
+}

@@ -45,3 +45,29 @@ fn the_roles_that_are_written_out_for_editing_pass() {
     let output = env.spore(&["prompt-lint"]).code(0);
     assert!(output.stdout.contains("17 files looked at"), "{}", output.render());
 }
+
+#[test]
+fn flows_in_json_and_what_a_led_layer_is_about_are_looked_at() {
+    let env = scenes::small();
+    env.write(
+        ".spore/flows/a.json",
+        "{ \"executors\": { \"e\": {\n  \"prompt\": \"Plan it.\\nYou are a planner.\" } } }\n",
+    );
+    env.write(
+        ".spore/flows/b.toml",
+        "[coordinators.c]\nphases = []\ndescription = \"PLAN -> BUILD\"\n",
+    );
+    env.write("other/data.json", "{ \"prompt\": \"You are a test\" }\n");
+    let report = env.spore(&["prompt-lint", "--json"]).code(1).json();
+    let problems = report["problems"].as_array().unwrap().iter();
+    let found: Vec<String> = problems
+        .map(|one| format!("{}:{} {}", one["file"].as_str().unwrap(), one["line"], one["rule"]))
+        .collect();
+    assert_eq!(
+        found,
+        [".spore/flows/a.json:2 \"role-in-prompt\"", ".spore/flows/b.toml:3 \"stages-in-prompt\""]
+    );
+    // Elsewhere a file in JSON is no flow, unless a person says so.
+    let _ = env.spore(&["prompt-lint", "other"]).code(0);
+    let _ = env.spore(&["prompt-lint", "other/data.json"]).code(1);
+}

@@ -7,6 +7,7 @@ use spore_scripted_model::{ModelServer, Turn, When};
 use spore_testkit::TestEnv;
 use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 
+use crate::kill_matrix::asked_for;
 use crate::scenes::{self, told};
 use crate::verified_run::{self, MODEL, SUPPORTS};
 
@@ -273,9 +274,14 @@ fn what_linters_say_is_counted_with_file_and_line() {
     assert_eq!(fixes["fixes"][1]["line"], 3);
 }
 
+/// Whether every effect is asked for, and not one of each kind.
+fn is_whole() -> bool {
+    asked_for("all") || std::env::var_os("FLOW_MATRIX").is_some()
+}
+
 #[test]
 fn a_sentinel_killed_at_any_effect_ends_like_one_that_was_not() {
-    let whole = std::env::var_os("FLOW_MATRIX").is_some();
+    let whole = is_whole();
     let random = if whole { 20 } else { 0 };
     let target = KillTarget { scene: &project, command: CHECK, random };
     let tally =
@@ -289,7 +295,7 @@ fn a_sentinel_killed_at_any_effect_ends_like_one_that_was_not() {
 
 #[test]
 fn a_judged_sentinel_killed_at_any_effect_ends_like_one_that_was_not() {
-    let whole = std::env::var_os("FLOW_MATRIX").is_some();
+    let whole = is_whole();
     // Mending is a whole run, whose own effects have a matrix of their own.
     let scene = || if whole { judged(WHOLE) } else { judged(AT_ONCE) };
     let once: Vec<&str> = JUDGE.iter().chain(&["--max-cycles", "1"]).copied().collect();
