@@ -2,11 +2,13 @@
 """Fills a project with runs: bench/runs/make.py SPORE DIR [RUNS [STEPS_EACH]]
 
 Makes DIR a project with `SPORE init` and puts runs into its journal, with two bounces each, the
-sessions and checks of these, and as many steps and booked sessions as asked for. The same figures come
+sessions and checks of these, and as many steps and booked sessions as asked for. The newest have the
+files that say what their sessions were told, and the memory has the lines that stand in these. The same figures come
 out every time. Rows are written in bulk and not by the program: it commits each step by itself, which
 is what a run needs and would take an hour here. Columns that the journal has and this file does not
 name keep their defaults.
 """
+import hashlib
 import json
 import os
 import random
@@ -50,17 +52,40 @@ def main():
     database = sqlite3.connect(os.path.join(where, ".spore", "spore.db"))
     database.execute("PRAGMA synchronous = OFF")
     database.execute("BEGIN")
-    fill(database, runs, each)
+    newest = fill(database, runs, each)
     database.execute("COMMIT")
     database.execute("ANALYZE")
     for table in ["run", "step", "ledger"]:
         print(table, database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
     database.close()
+    tell(where, newest)
+
+
+def tell(where, newest):
+    """Writes lines into the memory, and beside the sessions of runs which of them these were told."""
+    lines = [f"- Line {number} of the memory says what holds in part {number}" for number in range(40)]
+    memory = os.path.join(where, ".spore", "memory")
+    os.makedirs(memory, exist_ok=True)
+    with open(os.path.join(memory, "CLAUDE.md"), "w") as file:
+        file.write("# What holds\n\n" + "\n".join(lines) + "\n")
+    said = [" ".join(line[2:].split()) for line in lines]
+    hashes = [hashlib.sha256(line.encode()).hexdigest()[:12] for line in said]
+    for at, run in enumerate(newest):
+        for bounce in (1, 2):
+            for role in ("coder", "verifier"):
+                beside = os.path.join(where, ".spore", "runs", run, f"bounce-{bounce}", role)
+                os.makedirs(beside, exist_ok=True)
+                told = [hashes[(at + step) % len(hashes)] for step in range(20)]
+                carried = {"files": ["src/a.rs"], "symbols": [], "lessons": [], "memory_lines": told,
+                           "tokens": 900}
+                with open(os.path.join(beside, "carried.json"), "w") as file:
+                    json.dump(carried, file)
 
 
 def fill(database, runs, each):
     lot = random.Random(1)
     number = 0
+    roots = []
     settings = json.dumps({"backend": "claude", "apply": "branch", "base": "0" * 40,
                            "roles": {role: {"model": MODELS[0], "turns": 50} for role in ROLES},
                            "limits": {"first_output": 90, "idle": 600, "notes": "x" * 800}})
@@ -69,6 +94,7 @@ def fill(database, runs, each):
         outcome, reason = lot.choice(ENDS)
         is_open = run >= runs - 5
         root = ulid(started, number)
+        roots.append(root)
         trace = root
         number += 1
         experiment = lot.choice([None, None, "no-context", "small-model"])
@@ -120,6 +146,8 @@ def fill(database, runs, each):
             is_estimated = max(bill["cost_estimated"] for bill in sessions)
             change = "UPDATE run SET ended = ?, cost_nanos = ?, cost_estimated = ?, turns = ? WHERE id = ?"
             database.execute(change, (when, total, is_estimated, turns_all, root))
+    # More are not looked at for what they were told.
+    return roots[-1_200:]
 
 
 COUNTS = dict(turns=0, input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0,
