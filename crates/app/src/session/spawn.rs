@@ -331,12 +331,16 @@ impl SpawnSite<'_> {
         let opener = SessionOpener { around, workspace, config, journal, broker, trace: &trace };
         let ended = opener.run(&plan, progress)?;
         let cost = Cost { usd: ended.cost(), ..ended.booking.cost };
-        let EndedSession { booking, report, .. } = ended;
+        let EndedSession { mut booking, mut report, .. } = ended;
         settings.had.clone_from(&report.session_id);
         let has_conversation = can_resume && report.session_id.is_some();
         // One that a session started is that session's affair.
         let is_own = settings.shown.is_none();
         let park = waits_for(report.outcome).filter(|_| has_conversation && is_own);
+        if park.is_none() && is_own && report.outcome == Outcome::NeedsHuman {
+            report.reason = report.reason.map(|reason| format!("{reason}; {NOT_GONE_ON_WITH}"));
+            booking.reason.clone_from(&report.reason);
+        }
         if let Some(park) = park {
             self.park(settings, &trace, &booking, park)?;
         } else {
@@ -471,6 +475,11 @@ impl SpawnSite<'_> {
         })
     }
 }
+
+/// A session by itself has no steps to go on from: what its model was told and said is its
+/// conversation, which some agents do not keep.
+const NOT_GONE_ON_WITH: &str =
+    "nothing of its conversation is kept, so call `spore spawn` again when that is mended";
 
 /// Returns what a session with this outcome waits for, where it can go on later.
 fn waits_for(outcome: Outcome) -> Option<Park> {
