@@ -216,6 +216,35 @@ fn while_one_agent_is_over_its_limit_the_other_goes_on() {
     assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), []);
 }
 
+/// The coder of the first task is done; its verifier is another agent.
+#[test]
+fn a_limit_that_a_verifier_meets_is_that_of_the_verifiers_agent() {
+    let limit = VendorRefusal::new(429).retry_after(600);
+    let server = ModelServer::start(scenario([Turn::refuses(limit).sticky()])).unwrap();
+    let env = beside(&server);
+    let other = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
+    for file in ["tasks.txt", "scenario.toml"] {
+        std::fs::copy(other.dir().join(file), env.dir().join(file)).unwrap();
+    }
+    let config =
+        "[gates.commands.check]\nrun = \"sh check.sh\"\n[roles.verifier]\nbackend = \"api\"\n";
+    env.write(".spore/config.toml", &format!("{config}model = \"{MODEL}\"\n"));
+    let words = args(&["--progress", "plain", "--json"]);
+    let child = env.start_in(&env.repo(), &words, &[]);
+    scenes::wait_for("the limit", || {
+        let listed = env.spore(&["runs", "list", "--kind", "loop", "--json"]);
+        listed.code == 0 && listed.json()[0]["status"] == "parked:quota"
+    });
+    interrupt(&env, &child);
+    let output = env.finish(child).code(20);
+    // No coder of the second is paid for what nobody could look at.
+    let report = output.json();
+    assert_eq!(statuses(&report), ["parked:quota", "waiting"], "{}", output.render());
+    let told = "api is over its limit: the loop goes on by itself at ";
+    assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), []);
+}
+
 #[test]
 fn lists_that_people_write_are_understood_or_refused_with_their_line() {
     let env = scene("", &[writes(&["a", "b"])]);

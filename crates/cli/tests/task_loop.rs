@@ -417,6 +417,148 @@ fn a_task_that_escalated_is_worked_on_again_once_it_is_written_anew() {
 }
 
 #[test]
+fn a_task_under_way_that_is_written_anew_is_verified_in_the_words_that_it_was_begun_in() {
+    let list = |words: &str| format!("id: a\n{words}\n---\nid: b\nwrite b.\n");
+    let env = scene(&list("write a."), &[writes(&["a", "b", "z"])]);
+    let point = [("SPORE_KILL_AT", "before:row:finish write a./1 coder/1#1")];
+    let _ = env.spore_in(&env.repo(), &args(&[]), &point).code(137);
+    env.write_at(&env.dir().join("tasks.txt"), &list("write z."));
+    let output = with_loop(&env, &["--json", "--progress", "plain"]).code(0);
+    let report = output.json();
+    assert_eq!(statuses(&report), ["verified"; 2], "{report:#}");
+    assert_eq!(report["tasks"][0]["description"], "write a.", "{report:#}");
+    assert_eq!(subjects(&env, &report), ["feat(loop): write a.", "feat(loop): write b."]);
+    assert_eq!(state(&env)["verified_tasks"], json!(["write a.", "write b."]));
+    let told = "[a] was begun in other words and is brought to its end in those";
+    assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
+}
+
+#[test]
+fn a_task_that_landed_and_is_written_anew_stays_what_was_verified_and_that_is_told() {
+    let list = |words: &str| format!("id: a\n{words}\n---\nid: b\nwrite b.\n");
+    let env = scene(&list("write a."), &[writes(&["a", "b", "z"])]);
+    let _ = with_loop(&env, &["--budget", "0.75"]).code(3);
+    env.write_at(&env.dir().join("tasks.txt"), &list("write z."));
+    let told = "[a] was verified before, in other words: give it another id";
+    let output = with_loop(&env, &["--json", "--progress", "plain"]).code(0);
+    let report = output.json();
+    assert_eq!(statuses(&report), ["verified"; 2], "{report:#}");
+    assert_eq!(report["tasks"][0]["description"], "write a.", "{report:#}");
+    assert_eq!(state(&env)["verified_tasks"], json!(["write a.", "write b."]));
+    assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
+    // So it is once the loop is over.
+    let output = with_loop(&env, &["--json", "--progress", "plain"]).code(0);
+    assert_eq!(statuses(&output.json()), ["skipped"; 2], "{}", output.stdout);
+    assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
+}
+
+#[test]
+fn a_task_that_was_taken_out_before_it_was_begun_anew_costs_nothing_more() {
+    let list = |words: &str| format!("id: a\n{words}\n---\nid: d\nwrite d.\n");
+    let env = scene(&list("write a."), &[idles("a"), writes(&["c", "d"])]);
+    let spent = with_loop(&env, &["--json", "--budget", "0.5"]).code(3).json();
+    assert_eq!(statuses(&spent), ["escalated", "waiting"], "{spent:#}");
+    env.write_at(&env.dir().join("tasks.txt"), &list("write c."));
+    let still = with_loop(&env, &["--json", "--budget", "0.5"]).code(3).json();
+    assert_eq!(statuses(&still), ["waiting"; 2], "{still:#}");
+    env.write_at(&env.dir().join("tasks.txt"), "id: d\nwrite d.\n---\n");
+    let report = with_loop(&env, &["--json"]).code(12).json();
+    assert_eq!(report["run"], spent["run"], "the same loop goes on");
+    assert_eq!(statuses(&report), ["verified", "cancelled"], "{report:#}");
+    assert_eq!(report["tasks"][1]["reason"], "it was taken out of the list");
+    assert_eq!(subjects(&env, &report), ["feat(loop): write d."]);
+    // What it cost in vain is on the bill.
+    assert_eq!(report["total_cost"], 1.25);
+}
+
+#[test]
+fn a_long_task_is_cut_behind_what_its_commit_says_first() {
+    let task = format!("write a. {}", "And so on and on. ".repeat(9));
+    let env = scene(&format!("{task}\n"), &[writes(&["a"])]);
+    let report = with_loop(&env, &["--json"]).code(0).json();
+    let subject = subjects(&env, &report).remove(0);
+    let title = subject.strip_prefix("feat(loop): ").unwrap();
+    // 60 letters at most, without a space before the mark.
+    assert_eq!(title.chars().count(), 59, "{title}");
+    assert!(title.ends_with('…'), "{title}");
+    assert!(task.starts_with(title.trim_end_matches('…')), "{title}");
+}
+
+#[test]
+fn what_tasks_touch_is_found_by_their_context_and_keeps_them_apart() {
+    let list = "id: paths\nprint_path should print paths relative to the root\n---\nid: lengths\n\
+                print_path should print the length of a path\n---\nid: said\ntouches: docs\nwrite d.\n";
+    let words = ["print_path should print paths", "print_path should print the length"];
+    let parts = ["a", "b"].map(|name| write(&format!("{name}.txt"), "done\\n"));
+    let parts = [coder(words[0], &parts[0]), coder(words[1], &parts[1]), writes(&["d"])];
+    let env = scene(list, &parts);
+    env.write(
+        "src/printer.rs",
+        "/// Prints the path of a match.\npub fn print_path(path: &str) -> String {\n    path.to_owned()\n}\n",
+    );
+    env.write("src/cache.rs", "/// Forgets everything.\npub fn clear() {}\n");
+    env.commit_all("a printer");
+    let plan = with_loop(&env, &["--plan", "--json", "-q"]).code(0).json();
+    let task = |at: usize| plan["tasks"][at].clone();
+    for at in [0, 1] {
+        let touches = task(at)["touches"].as_array().cloned().unwrap_or_default();
+        assert!(touches.contains(&json!("src/printer.rs")), "{plan:#}");
+        assert_eq!(task(at)["guessed"], true, "{plan:#}");
+    }
+    assert_eq!(task(1)["apart_from"], json!(["paths"]), "{plan:#}");
+    assert_eq!(
+        (&task(2)["touches"], &task(2)["guessed"], &task(2)["apart_from"]),
+        (&json!(["docs"]), &false.into(), &Value::Null),
+        "{plan:#}"
+    );
+    // Without a look nothing is guessed.
+    let plain = with_loop(&env, &["--dry-run", "--json", "-q"]).code(0).json();
+    assert_eq!(
+        (&plain["tasks"][0]["touches"], &plain["tasks"][0]["guessed"]),
+        (&Value::Null, &false.into())
+    );
+    // The loop itself goes by the same where it is asked to.
+    let touched = |report: &Value| {
+        let run = report["run"].as_str().unwrap();
+        let shown = env.spore(&["runs", "show", run, "--json"]).code(0).json();
+        shown["run"]["settings"]["tasks"][0]["touches"].clone()
+    };
+    let report = with_loop(&env, &["--parallel", "3", "--plan-touches", "--json"]).code(0).json();
+    assert_eq!(statuses(&report), ["verified"; 3], "{report:#}");
+    assert_eq!(touched(&report), task(0)["touches"], "{report:#}");
+}
+
+#[test]
+fn a_whole_branch_that_is_joined_has_to_pass_the_checks_of_its_tasks() {
+    let mends = |check: &str| {
+        format!(
+            "id: x\ngates: {check}\nfix_red: true\nwrite x.\n---\n\
+             id: y\nafter: x\ngates: test -e x.txt\nwrite y.\n"
+        )
+    };
+    let moved = |check: &str| {
+        let env = scene(&mends(check), &[writes(&["x", "y"])]);
+        env.write("theirs.txt", "theirs\n");
+        env.commit_all("theirs");
+        let output = with_loop(&env, &["--json", "--base", "HEAD~1", "--apply", "merge"]);
+        (env, output)
+    };
+    // Its checks are red on the person's branch, and green with the work.
+    let (env, output) = moved("test -e x.txt");
+    let report = output.code(0).json();
+    assert_eq!(report["applied"]["done"], true, "{report:#}");
+    assert!(env.repo().join("y.txt").exists());
+    // What the person has there meanwhile makes one red that was green where the task was judged.
+    let (env, output) = moved("test -e x.txt -a ! -e theirs.txt");
+    let report = output.code(12).json();
+    assert_eq!(
+        (statuses(&report), &report["applied"]["done"]),
+        (vec!["verified"; 2], &false.into())
+    );
+    assert!(!env.repo().join("y.txt").exists());
+}
+
+#[test]
 fn a_check_list_is_ticked_in_a_copy_and_in_the_file_only_where_asked() {
     let list = "# Plan\n- [x] write z.\n- [ ] write a.\n- [ ] write b.\n";
     let env = scene(list, &[writes(&["a"]), idles("b")]);
