@@ -39,7 +39,7 @@ fn garden() -> TestEnv {
 }
 
 /// A client on pipes.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -57,7 +57,7 @@ impl Client {
     }
 
     /// One that has shaken hands.
-    fn greeted(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn greeted(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut client = Self::start(env, args, variables);
         let hello = client.ask("initialize", hello());
         assert_eq!(hello["result"]["serverInfo"]["name"], "spore", "{hello}");
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// The text that a tool answers with, and whether it is an error.
-    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let result = &answer["result"];
         let text = result["content"][0]["text"].as_str();
@@ -105,7 +105,7 @@ impl Client {
     }
 
     /// Hangs up; what is left to hear must be nothing.
-    fn leave(mut self) -> i32 {
+    pub(crate) fn leave(mut self) -> i32 {
         self.input = None;
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();

@@ -5,6 +5,7 @@ use spore_scripted_model::{ModelServer, Turn, When};
 use spore_testkit::TestEnv;
 
 use crate::briefs::{LESSON, ROUND_TO_TEN, carried, play, shop};
+use crate::mcp::Client;
 use crate::memory::{project, raw};
 use crate::scenes;
 use crate::verified_run::{MODEL, SUPPORTS, scenario, variables};
@@ -27,6 +28,15 @@ fn told_lessons(env: &TestEnv, note: &str) -> usize {
     carried(env, "bounce-1/coder")["lessons"].as_array().unwrap().len()
 }
 
+/// What a client of the tools is told that asks for the lessons.
+fn asked_lessons(env: &TestEnv) -> String {
+    let mut client = Client::greeted(env, &[], &[]);
+    let (told, is_error) = client.call("lessons", json!({}));
+    assert!(!is_error, "{told}");
+    assert_eq!(client.leave(), 0);
+    told
+}
+
 #[test]
 fn a_lesson_earns_and_loses_its_place_by_the_ledger_of_the_lines() {
     let env = shop();
@@ -45,6 +55,7 @@ fn a_lesson_earns_and_loses_its_place_by_the_ledger_of_the_lines() {
     let wrong = lesson(&env);
     assert_eq!((&wrong["decision"], &wrong["record"]["missed"]), (&json!("remove"), &json!(2)));
     assert_eq!(told_lessons(&env, "two.txt"), 0, "it lost its place");
+    assert!(asked_lessons(&env).contains("There are none yet."), "{}", asked_lessons(&env));
     let why = env.spore(&["memory", "why", hash, "--json"]).code(0).json();
     assert_eq!(why["line"], format!("lesson:{}", first["id"].as_str().unwrap()), "{why}");
     assert_eq!(why["evidence"].as_array().unwrap().len(), 2, "{why}");
@@ -60,6 +71,7 @@ fn a_lesson_earns_and_loses_its_place_by_the_ledger_of_the_lines() {
     remember(&env);
     assert_eq!(lesson(&env)["decision"], "keep");
     assert_eq!(told_lessons(&env, "three.txt"), 1);
+    assert!(asked_lessons(&env).contains("Rounding is done in the bill alone"));
     insta::assert_snapshot!("lessons_with_evidence", env.spore(&["lessons"]).code(0).stdout);
 }
 

@@ -59,6 +59,11 @@ fn the_first_that_holds_wins_and_the_others_are_ended_and_kept() {
     let shown = env.spore(&["runs", "show", race["run"]["id"].as_str().unwrap()]).code(0);
     assert!(shown.stdout.contains("won with run"), "{}", shown.render());
     assert!(spore_testkit::wait_until_none(env.dir(), std::time::Duration::ZERO).is_empty());
+    // A race that was won is a verified task, and costs what its racers cost.
+    let stats = env.spore(&["runs", "stats", "--json"]).code(0).json();
+    assert_eq!((&stats["decided"], &stats["verified"]), (&1.into(), &1.into()), "{stats:#}");
+    let cost = env.spore(&["runs", "cost", "--kind", "race", "--json"]).code(0).json();
+    assert_eq!(cost["total"]["cost"], race["cost"], "{cost:#}");
 }
 
 /// All racers hold, and this is said when they are compared.
@@ -92,7 +97,14 @@ fn a_race_that_none_wins_says_so() {
     assert!(output.stdout.contains("no racer holds"), "{}", output.render());
     let typo = scenes::orchestrate(&env, &["--race", "replay,replai"]);
     assert!(typo.code >= 64 && typo.stderr.contains("replai"), "{}", typo.render());
-    assert_eq!(scenes::newest(&env)["run"]["name"], "write the answer");
+    let race = scenes::newest(&env);
+    assert_eq!(race["run"]["name"], "write the answer");
+    let stats = env.spore(&["runs", "stats", "--json"]).code(0).json();
+    assert_eq!((&stats["decided"], &stats["verified"]), (&1.into(), &0.into()), "{stats:#}");
+    // What is told to be typed is taken: it starts a racer's task anew.
+    let command = race["next"]["command"].as_str().unwrap();
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let _ = env.spore(&[&words[..], &["--max-bounces", "1"]].concat()).code(11);
     let _ = scenes::orchestrate(&env, &["--race", "1"]).code(64);
     let _ = scenes::orchestrate(&env, &["--race", "2", "--in-place"]).code(64);
 }

@@ -4,8 +4,8 @@
 //! The scripted model keeps books of its own, which no client can write to. A session whose end was
 //! seen is booked as they say, token by token and to the last billionth of a dollar. One that was cut
 //! off in a call is marked as an estimate, and what the model counted lies within the bounds that
-//! are told with it. `SPORE_RECONCILE=all` asks for several rounds, and for calls that hang, races and
-//! kills as well.
+//! are told with it, in tokens and in dollars. `SPORE_RECONCILE=all` asks for several rounds, and for
+//! calls that hang and a kill after the end is on record as well.
 
 #![expect(clippy::print_stdout, reason = "what was tried is worth knowing")]
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
@@ -112,6 +112,15 @@ impl Books {
         let output = model.usage.output_tokens - exact.output_tokens;
         assert!((least.read_tokens()..=most.read_tokens()).contains(&read), "{told}\n{bounds}");
         assert!((least.output_tokens..=most.output_tokens).contains(&output), "{told}\n{bounds}");
+        let dollars = |row: &Value| row["cost"]["usd"].as_f64().unwrap();
+        let of_exact: f64 = rows.iter().filter(|row| !is_estimated(row)).map(dollars).sum();
+        let estimate: f64 = rows.iter().filter(is_estimated).map(dollars).sum();
+        // Which of the tokens that were read came from a cache is not told: the cheapest and the dearest.
+        let (low, high) = (price(least, CACHED), price(most, WRITTEN));
+        let paid = model.cost_usd.as_dollars() - of_exact;
+        for usd in [paid, estimate] {
+            assert!((low - 1e-9..=high + 1e-9).contains(&usd), "{usd}: {low} to {high}; {told}");
+        }
         true
     }
 
@@ -128,6 +137,16 @@ impl Books {
         let args = ["orchestrate", words, "--backend", "api", "--model", MODEL, "--no-summarize"];
         self.env.spore(&[&args[..], more].concat()).code
     }
+}
+
+/// What the scripted model takes for a million tokens, in dollars.
+const CACHED: f64 = 0.3;
+const WRITTEN: f64 = 3.75;
+const OUTPUT: f64 = 15.0;
+
+/// Returns what usage costs if all that is read has one price.
+fn price(usage: Usage, read: f64) -> f64 {
+    (usage.read_tokens() as f64 * read + usage.output_tokens as f64 * OUTPUT) / 1e6
 }
 
 fn difference(after: ModelTotals, before: ModelTotals) -> ModelTotals {
@@ -185,6 +204,8 @@ fn usual(books: &Books) {
         assert_eq!(books.task("write the answer", &["--budget", "0.001"]), 3);
         let _ = books.env.spore(&["resume", "--budget", "+5"]).code(0);
     });
+    raced(books);
+    killed(books, KILLS[0]);
 }
 
 fn mixed(books: &Books, round: u32) {
@@ -194,17 +215,26 @@ fn mixed(books: &Books, round: u32) {
         });
         println!("a call that hangs: estimated {estimated}");
     }
+    raced(books);
+    for kill in KILLS {
+        killed(books, kill);
+    }
+    println!("round {round} is over");
+}
+
+fn raced(books: &Books) {
     exact(books, "a race", &|books| {
         assert_eq!(books.task("write the answer", &["--race", "best,2"]), 0);
     });
-    for kill in KILLS {
-        let estimated = books.hold(kill, |books| {
-            let args = ["orchestrate", "TASK-CUT: write the answer", "--backend", "api"];
-            let args = [&args[..], &["--model", MODEL, "--no-summarize"]].concat();
-            let killed = books.env.spore_in(&books.env.repo(), &args, &[("SPORE_KILL_AT", kill)]);
-            assert_eq!(killed.code, 137, "{kill}: {}", killed.render());
-            let _ = books.env.spore(&["resume"]).code(0);
-        });
-        println!("round {round}, killed {kill}: estimated {estimated}");
-    }
+}
+
+fn killed(books: &Books, kill: &str) {
+    let estimated = books.hold(kill, |books| {
+        let args = ["orchestrate", "TASK-CUT: write the answer", "--backend", "api"];
+        let args = [&args[..], &["--model", MODEL, "--no-summarize"]].concat();
+        let killed = books.env.spore_in(&books.env.repo(), &args, &[("SPORE_KILL_AT", kill)]);
+        assert_eq!(killed.code, 137, "{kill}: {}", killed.render());
+        let _ = books.env.spore(&["resume"]).code(0);
+    });
+    println!("killed {kill}: estimated {estimated}");
 }

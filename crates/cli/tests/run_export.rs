@@ -15,6 +15,7 @@ use serde_json::Value;
 use spore_testkit::TestEnv;
 
 use crate::scenes::{self, ORCHESTRATE, THREE_BOUNCES, WRITE_42};
+use crate::schemas::hold_to;
 
 #[test]
 fn a_run_is_one_document_that_opens_by_itself() {
@@ -156,6 +157,8 @@ fn a_run_is_sent_when_it_is_over_and_again_with_the_same_spans() {
     assert_eq!(posted.recv().unwrap().body, first.body);
     let trace = all[0]["traceId"].as_str().unwrap();
     assert!(told.stdout.contains(&format!("trace {trace}")), "{}", told.render());
+    let words = ["runs", "export", &id, "--otlp", &url, "--json"];
+    hold_to("runs-export-otlp", &env.spore(&words).code(0).json(), &words);
 }
 
 #[test]

@@ -50,6 +50,8 @@ fn published() -> Vec<(&'static str, Value)> {
         ("loop", schema::<spore_app::LoopReport>("spore loop --json")),
         ("dashboard", schema::<spore_app::Dashboard>("spore dashboard --json")),
         ("health", schema::<spore_app::ProjectHealth>("spore health --json")),
+        ("distill", schema::<spore_app::RunDistillation>("spore distill --json")),
+        ("prompt-stats", schema::<spore_app::PromptStats>("spore prompt-stats --json")),
         ("campaign-status", schema::<spore_app::CampaignStatus>("spore campaign status --json")),
         ("campaign-change", schema::<spore_app::ChangedPhases>("spore campaign change --json")),
     ]
@@ -197,7 +199,7 @@ fn check(env: &TestEnv, name: &str, args: &[&str]) -> Value {
 
 /// Asserts that a document is as its published schema says.
 #[track_caller]
-fn hold_to(name: &str, document: &Value, words: &[&str]) {
+pub(crate) fn hold_to(name: &str, document: &Value, words: &[&str]) {
     let text = std::fs::read_to_string(file(name)).unwrap();
     let schema: Value = serde_json::from_str(&text).unwrap();
     let mut found = Vec::new();
@@ -232,7 +234,12 @@ fn every_document_about_runs_is_as_its_schema_says() {
             hold_to("runs-watch", &serde_json::from_str(line).unwrap(), &["runs", "watch", id]);
         }
     }
-    for words in [["dashboard", "--json"], ["health", "--json"]] {
+    for words in [
+        ["dashboard", "--json"],
+        ["health", "--json"],
+        ["distill", "--json"],
+        ["prompt-stats", "--json"],
+    ] {
         hold_to(words[0], &env.spore(&words).json(), &words);
     }
     let shown = check(&env, "runs-diff", &["diff", &ids[0]]);
