@@ -9,6 +9,7 @@ use spore_testkit::kill::{CommandTraits, KillTarget, matrix_of};
 
 use crate::campaign::{REPLAY, scene_with};
 use crate::kill_matrix::asked_for;
+use crate::scenes;
 use crate::verified_run::{self, MODEL};
 
 /// Two stages, two phases and a campaign of them; who leads is for the call to say.
@@ -105,10 +106,19 @@ pub(crate) fn each_layer_is_led_by_a_session_that_calls_the_one_below() {
     let branch = text(&told, "branch");
     assert_eq!(env.git(&["show", &format!("{branch}:made/bread-SECOND.md")]), "dough");
     assert_eq!(told["cost"]["usd"], 0.625);
+    // The person's tree has no such file: the size is that of what the stage left.
+    let signal = crate::scenes::artefact(&env, ".signals/exec-FIRST.done");
+    assert!(signal.contains("path: \"made/bread-FIRST.md\"\nsize: 6\n"), "{signal}");
     let (env, code, told) = led(&calls("run_stage", &["one", "other"]), &["phase", "both"]);
     assert_eq!(code, 0, "{told:#}");
     let branch = text(&told, "branch");
     assert_eq!(env.git(&["show", &format!("{branch}:made/soup-SECOND.md")]), "water");
+    let state = crate::scenes::artefact(&env, ".session-state");
+    assert!(state.starts_with("state: COMPLETE\n"), "{state}");
+    let report = crate::scenes::artefact(&env, "phases/phase-02-other/report.json");
+    assert!(report.contains("\"complete\""), "{report}");
+    let checkpoints = env.repo().join(text(&told, "directory")).join("checkpoints");
+    assert_eq!(std::fs::read_dir(checkpoints).unwrap().count(), 2);
     let (env, code, told) =
         led(&calls("run_phase", &["one", "other"]), &["campaign", "run", "meal"]);
     assert_eq!(code, 0, "{told:#}");
@@ -117,6 +127,42 @@ pub(crate) fn each_layer_is_led_by_a_session_that_calls_the_one_below() {
     assert_eq!(told["cost"]["usd"], 1.125);
     let shown = env.spore(&["campaign", "status", "--json"]).code(0).json();
     assert_eq!(shown["phases"][1]["status"], "complete", "{shown:#}");
+}
+
+/// What the call leaves out is for the file to say.
+#[test]
+pub(crate) fn a_flow_file_says_which_of_its_layers_a_session_leads() {
+    let calls = calls("run_stage", &["one", "other"]) + &calls("run_exec", &["FIRST", "SECOND"]);
+    let both = FLOW.replace("[orchestrators.two]", "[orchestrators.two]\nmode = \"agent\"");
+    let phases = FLOW.replace("[coordinators.both]", "[coordinators.both]\nmode = \"agent\"");
+    let run = |flow: &str, steps: &str, args: &[&str]| {
+        let env = scene_with(flow, &leader(steps));
+        env.spore(&[args, &["--json"], REPLAY].concat())
+    };
+    let steps: Vec<String> = calls.split_inclusive('\n').map(str::to_owned).collect();
+    let led = run(&both, &steps[2..].concat(), &["stage", "two", "full", "bread"]).code(0).json();
+    assert_eq!(led["cost"]["usd"], 0.625, "a session led: {led:#}");
+    let led = run(&phases, &steps[..2].concat(), &["phase", "both"]).code(0).json();
+    assert_eq!(led["cost"]["usd"], 1.125, "a session led: {led:#}");
+}
+
+/// A stage that is not idempotent is not run again after it took too long, whoever leads.
+#[test]
+fn a_session_that_leads_tries_a_stage_as_often_as_the_stage_says() {
+    let flow = FLOW.replace(
+        "executor = \"make\", heal = 0",
+        "executor = \"make\", idempotent = false, heal = 0",
+    );
+    let again = "{ call = \"run_exec\", arguments = { name = \"FIRST\" }, answer = \"is not run again\" },\n";
+    let parts = leader(&format!("{}{again}", call("run_exec", "FIRST")));
+    let parts = parts.replace(
+        "steps = [{ write = \"made/bread-FIRST.md\", content = \"dough\\n\" }]",
+        "steps = [{ exit = 21 }]",
+    );
+    let env = scene_with(&flow, &parts);
+    let args = ["stage", "two", "full", "bread", "--mode", "agent", "--json"];
+    let told = env.spore(&[&args[..], REPLAY].concat()).code(21).json();
+    assert_eq!(told["stages"][0]["attempts"], 1, "{told:#}");
 }
 
 #[test]
@@ -232,11 +278,13 @@ fn a_layer_that_a_session_leads_killed_at_any_effect_ends_like_one_that_was_not(
     assert_eq!(tally.divergent, nothing, "{}", tally.line());
     assert_eq!(tally.duplicates, nothing, "{}", tally.line());
     assert_eq!(tally.left_running, nothing, "{}", tally.line());
+    // A kill cuts off the session that leads and the one that works for it, and no more.
+    assert!(tally.repeated_sessions <= 2 * tally.killed, "{}", tally.line());
 }
 
 /// What a session that leads tries beside its own two tools: a shell, files, agents, the web, other
-/// layers, other roles' tools, another run's id.
-fn tries() -> Vec<(&'static str, Value)> {
+/// layers, other roles' tools, the id of another run that is there.
+fn tries(other: &str) -> Vec<(&'static str, Value)> {
     let run = |name: &str| json!({ "name": name });
     vec![
         ("Bash", json!({ "command": "touch /tmp/x", "description": "x" })),
@@ -255,7 +303,7 @@ fn tries() -> Vec<(&'static str, Value)> {
         ("mcp__spore__run_stage", run("one")),
         ("mcp__spore__search", json!({ "query": "x" })),
         ("mcp__spore__submit_verdict", json!({ "verdict": "supports" })),
-        ("mcp__spore__run_phase", run("01KDYAPKE0W0074GCXP8WN3QWS")),
+        ("mcp__spore__run_phase", run(other)),
         ("mcp__spore__run_phase", run("one/FIRST")),
         ("mcp__spore__run_phase", run("other")),
         ("mcp__spore__run_phase", json!({ "name": "one", "root": "/" })),
@@ -274,8 +322,15 @@ fn live_claude_leads_a_campaign_and_twenty_other_things_are_refused() {
     };
     let after =
         |word: &str| When { tool_result_contains: Some(word.to_owned()), ..When::default() };
-    let mut turns: Vec<Turn> =
-        tries().into_iter().map(|(tool, input)| Turn::calls(tool, input).when(leads())).collect();
+    let flow = FLOW.replace("role = \"builder\"", "role = \"builder\"\nallowed_tools = [\"Bash\"]");
+    let env = scene_with(FLOW, BUILDERS);
+    let _ = env.spore(&[&["exec", "make", "FIRST", "bread"], REPLAY].concat()).code(0);
+    let other = scenes::newest_id(&env);
+    env.write(".spore/flows/feature.toml", &flow);
+    let mut turns: Vec<Turn> = tries(&other)
+        .into_iter()
+        .map(|(tool, input)| Turn::calls(tool, input).when(leads()))
+        .collect();
     for name in ["one", "other"] {
         turns.push(Turn::calls("mcp__spore__run_phase", json!({ "name": name })).when(leads()));
     }
@@ -296,8 +351,6 @@ fn live_claude_leads_a_campaign_and_twenty_other_things_are_refused() {
         );
     }
     let server = ModelServer::start(verified_run::scenario(turns)).unwrap();
-    let flow = FLOW.replace("role = \"builder\"", "role = \"builder\"\nallowed_tools = [\"Bash\"]");
-    let env = scene_with(&flow, "");
     let variables = verified_run::variables(&server.url());
     let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
     let variables: Vec<(&str, &str)> =
@@ -332,7 +385,7 @@ fn live_claude_leads_a_campaign_and_twenty_other_things_are_refused() {
     let blocks = messages.iter().flat_map(|one| one["content"].as_array().into_iter().flatten());
     let results: Vec<&Value> = blocks.filter(|block| block["type"] == "tool_result").collect();
     assert_eq!(results.len(), 22, "{}", results.len());
-    for (result, (tool, input)) in results.iter().zip(tries()) {
+    for (result, (tool, input)) in results.iter().zip(tries(&other)) {
         assert_eq!(result["is_error"], true, "{tool} {input}: {result}");
     }
     for result in &results[20..] {

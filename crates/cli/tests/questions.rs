@@ -256,6 +256,69 @@ stages = [{ name = "WORK", executor = "orchestrate", task = "write {target}", ma
     assert_eq!(told["stages"][0]["attempts"], 2, "{told:#}");
 }
 
+/// The same stage, led by a session, and beside it a stage whose title begins with the same words.
+#[test]
+fn an_escalated_run_is_tried_again_with_the_answer_where_a_session_leads_too() {
+    let flow = r#"
+[orchestrators.o]
+stages = [{ name = "WORK", executor = "orchestrate", task = "write {target}", max_bounces = 1 }]
+"#;
+    let good = scenes::one_bounce(scenes::WRITE_42);
+    let bad = scenes::one_bounce("{ say = \"no idea\" }");
+    let good = good.replacen("role = \"coder\"", "role = \"coder\"\ntask = \"It is to be 42.\"", 1);
+    let leads = "[[session]]\nrole = \"leader\"\nbounce = 1\nfinal = \"done\"\n\
+                 steps = [{ call = \"run_exec\", arguments = { name = \"WORK\" } }]\n";
+    let env = scene_with(flow, &format!("{leads}{good}\n{bad}"));
+    let _ = run(&env, &["stage", "o", "full", "it", "--mode", "agent"]).code(11);
+    let id = scenes::newest_id(&env);
+    let told = env.spore(&["resolve", &id, "--file", "../answer.md", "--json"]).code(0).json();
+    assert_eq!(told["stages"][0]["attempts"], 2, "{told:#}");
+}
+
+/// What a phase is run again with is told to a stage that is a verified run as well.
+#[test]
+fn a_resolution_reaches_a_stage_that_is_a_verified_run() {
+    let flow = r#"
+[executors.look]
+role = "builder"
+[orchestrators.o]
+stages = [
+  { name = "LOOK", executor = "look", heal = 0, retry = 0 },
+  { name = "WORK", executor = "orchestrate", task = "write {target}", max_bounces = 1, heal = 0 },
+]
+[coordinators.c]
+phases = [{ name = "p", orchestrator = "o", target = "it", retry = 0 }]
+"#;
+    let looks = "[[session]]\nrole = \"builder\"\nbounce = 1\ntask = \"## How to get past it\"\n\
+                 final = \"STAGE_LOOK_COMPLETE\"\n[[session]]\nrole = \"builder\"\nbounce = 1\n\
+                 final = \"STAGE_NEEDS_REFINEMENT: write 42\"\n";
+    let good = scenes::one_bounce(scenes::WRITE_42);
+    let told = "role = \"coder\"\ntask = \"ended with exit code 10: LOOK: write 42\"";
+    let good = good.replacen("role = \"coder\"", told, 1);
+    let env = scene_with(flow, &format!("{looks}{good}"));
+    let told = run(&env, &["phase", "c", "--json"]).code(0).json();
+    assert_eq!(told["phases"][0]["orchestrators"].as_array().unwrap().len(), 2, "{told:#}");
+}
+
+#[test]
+fn one_exec_is_answered_or_told_no_and_what_asks_nothing_says_how_to_go_on() {
+    let scenario = "[[session]]\nrole = \"builder\"\nbounce = 1\ntask = \"Rejected: not today\"\n\
+                    cost_usd = 0.25\nfinal = \"STAGE_WORK_COMPLETE\"\n\
+                    [[session]]\nrole = \"builder\"\nbounce = 1\ncost_usd = 0.25\n\
+                    final = \"STAGE_NEEDS_HUMAN: may I?\"\n";
+    let env = scene_with(FLOW, scenario);
+    let _ = run(&env, &["exec", "make", "WORK", "it"]).code(3);
+    let id = scenes::newest_id(&env);
+    let _ = env.spore(&["resolve", &id, "--reject", "not today"]).code(0);
+    // One that waits for its budget asks nothing.
+    let env = scene_with(FLOW, &parts("STAGE_NEEDS_HUMAN"));
+    let _ = run(&env, &["stage", "careful", "full", "life", "--budget", "0.1"]).code(3);
+    let id = scenes::newest_id(&env);
+    let refused = env.spore(&["resolve", &id, "--approve"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.stderr.contains("spore resume"), "{}", refused.render());
+}
+
 #[test]
 pub(crate) fn a_resolver_is_told_a_bounded_summary_and_its_words_reach_the_next_attempt() {
     let flow = r#"

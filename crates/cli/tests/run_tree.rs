@@ -3,13 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
-use spore_model::{Run, RunId, RunKind, Usd};
+use spore_model::{Outcome, Run, RunId, RunKind, Usd};
 use spore_store::{Journal, RunQuery, SqliteJournal};
-use spore_testkit::TestEnv;
+use spore_testkit::{TestEnv, wait_until_none};
 
 use crate::scenes;
 
@@ -301,10 +302,22 @@ fn play(env: &TestEnv, asked: &Asked, next: &mut u32) -> String {
 fn held(all: &[Run], cap: Usd) {
     let given =
         |run: &Run| -> Usd { serde_json::from_value(run.settings["budget"].clone()).unwrap() };
-    for run in all.iter().filter(|run| run.kind == RunKind::Spawn) {
+    // What a session has started has a budget of its own: spawned sessions, and flows.
+    let has_own = |run: &&Run| !run.settings["budget"].is_null();
+    for run in all.iter().filter(has_own) {
         assert!(given(run) <= cap, "{} has {} of {cap}", run.name, given(run));
-        let sessions: Vec<RunId> =
-            all.iter().filter(|one| one.parent == Some(run.id)).map(|one| one.id).collect();
+        let mut sessions = BTreeSet::new();
+        let mut layers = vec![run.id];
+        while let Some(layer) = layers.pop() {
+            for one in all.iter().filter(|one| one.parent == Some(layer)) {
+                match one.kind {
+                    RunKind::Session => {
+                        sessions.insert(one.id);
+                    }
+                    _ => layers.push(one.id),
+                }
+            }
+        }
         let started: Vec<&Run> =
             all.iter().filter(|one| one.parent.is_some_and(|id| sessions.contains(&id))).collect();
         for one in &started {
@@ -320,6 +333,12 @@ fn held(all: &[Run], cap: Usd) {
             assert!(all <= given(run), "{}: {all} of {}", run.name, given(run));
         }
     }
+    // A session that began may overshoot by its last response, and no other begins then.
+    let sessions = all.iter().filter(|run| run.kind == RunKind::Session).count();
+    let last = Usd::from_nanos(10_000_000 * i64::try_from(sessions).unwrap());
+    let whole: Usd =
+        all.iter().filter(|run| run.parent.is_none()).map(|run| run.cost.cost_usd).sum();
+    assert!(whole <= cap + last, "{whole} of {cap} and {last}");
 }
 
 /// Real processes that start each other, as chance has it.
@@ -405,6 +424,51 @@ fn a_link_in_the_place_of_an_artifact_leads_nowhere() {
         let told = std::fs::read_to_string(env.repo().join("told")).unwrap();
         assert!(told.contains("it left no out.md"), "{to}: {told}");
         assert_eq!(std::fs::read_to_string(env.repo().join("code")).unwrap(), code, "{told}");
+    }
+}
+
+#[test]
+fn a_file_that_lay_there_before_is_no_artifact_of_an_exec_inside_a_session() {
+    for (steps, code) in [("", "1\n"), ("{ run = \"echo old > out.md\" }", "0\n")] {
+        let env = scene("", &[("helper", &session("helper", 0.125, steps))]);
+        env.write("out.md", "old\n");
+        env.write(
+            ".spore/flows/o.toml",
+            "[executors.e]\nrole = \"helper\"\nartifact = \"out.md\"\n[orchestrators.o]\n\
+             stages = [{ name = \"A\", executor = \"e\", heal = 0, retry = 0 }]\n",
+        );
+        let stage = "stage o full t --backend replay --scenario helper.toml";
+        let steps = format!("{{ run = \"{SPORE} {stage} > told 2>&1; echo $? > code\" }}");
+        env.write_at(&env.dir().join("scenario.toml"), &session("operator", 0.25, &steps));
+        env.write(".spore/config.toml", FREE);
+        let args = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+        let _ = env.spore(&args).code(0);
+        let told = std::fs::read_to_string(env.repo().join("told")).unwrap();
+        assert_eq!(std::fs::read_to_string(env.repo().join("code")).unwrap(), code, "{told}");
+        assert_eq!(told.contains("it left out.md as it was before"), code == "1\n", "{told}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_what_a_session_has_started_with_the_session() {
+    let helper = session("helper", 0.125, "{ run = \"touch waits\" }, { hang = true }");
+    let stage = "stage o full t --backend replay --scenario helper.toml";
+    let outer = session("operator", 0.25, &format!("{{ run = \"{SPORE} {stage}\" }}"));
+    let env = scene(&outer, &[("helper", &helper)]);
+    env.write(".spore/config.toml", FREE);
+    let args = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+    let child = env.start_in(&env.repo(), &args, &[]);
+    scenes::wait_for("the session below", || env.repo().join("waits").exists());
+    scenes::system(&env, "kill", &["-INT", &child.id().to_string()]);
+    let output = env.finish(child).code(20);
+    assert_eq!(wait_until_none(env.dir(), Duration::from_secs(8)), [], "{}", output.render());
+    let all = runs(&env);
+    let below: Vec<&Run> = all.iter().filter(|run| run.kind != RunKind::Spawn).collect();
+    assert!(below.iter().any(|run| run.kind == RunKind::Exec), "{all:#?}");
+    assert!(below.iter().all(|run| !run.is_open()), "{all:#?}");
+    let stages = below.iter().filter(|run| run.kind == RunKind::Stage);
+    for stage in stages {
+        assert_eq!(stage.outcome, Some(Outcome::Interrupted), "{all:#?}");
     }
 }
 
