@@ -220,6 +220,55 @@ fn the_whole_loop_writes_checks_audits_orders_mends_and_looks_again() {
     assert_eq!(shown["cost"]["usd"], 1.4375, "{shown}");
 }
 
+/// Green checks, an auditor who misses something, a fix, and an audit that finds it.
+const GREEN: &str = r#"
+[[session]]
+role = "spec-writer"
+bounce = 1
+cost_usd = 0.25
+final = '''<test-spec>{"requirements": [{"id": "R1", "text": "done.txt says when"}]}</test-spec>'''
+
+[[session]]
+role = "auditor"
+bounce = 1
+cost_usd = 0.125
+final = '''<audit>{"grade": "FAIL", "requirements": [{"id": "R1", "status": "unmet", "evidence": "there is no done.txt"}]}</audit>'''
+
+[[session]]
+role = "consolidator"
+bounce = 1
+final = '''<fixes>{"fixes": [{"id": 1, "suggested_fix": "say when in done.txt"}]}</fixes>'''
+
+[[session]]
+role = "coder"
+bounce = 1
+cost_usd = 0.5
+final = "done"
+steps = [{ write = "done.txt", content = "today" }]
+
+[[session]]
+role = "verifier"
+bounce = 1
+cost_usd = 0.25
+final = '''<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.95,"reason":"it says when"}</verdict>'''
+
+[[session]]
+role = "auditor"
+bounce = 2
+cost_usd = 0.125
+final = '''<audit>{"grade": "PASS", "requirements": [{"id": "R1", "status": "met", "evidence": "done.txt:1"}]}</audit>'''
+"#;
+
+#[test]
+fn what_an_auditor_misses_where_every_check_is_green_is_mended_too() {
+    let env = project();
+    env.write_at(&env.dir().join("scenario.toml"), GREEN);
+    let output = env.spore(JUDGE).code(0);
+    assert_eq!(scenes::artefact(&env, "sentinel/grade.txt"), "PASS\n", "{}", output.render());
+    let summary = artefact(&env, "sentinel/summary.json");
+    assert_eq!(summary["blocking_counts"].as_array().unwrap().len(), 2, "{summary}");
+}
+
 #[test]
 fn a_judge_that_says_nothing_or_passes_what_is_red_gives_no_pass() {
     let spec = &WHOLE[..WHOLE.find("[[session]]\nrole = \"auditor\"").unwrap()];

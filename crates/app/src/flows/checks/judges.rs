@@ -49,6 +49,9 @@ pub(crate) struct FixAsked {
     pub(crate) task: String,
     /// What its tester is told, and its coder is not.
     pub(crate) specified: Option<String>,
+    /// Whether a check is red. Where only an auditor objects, there is nothing red to mend, and a run
+    /// that was asked to would be refused.
+    pub(crate) red: bool,
 }
 
 /// The judges of a sentinel that is at work.
@@ -251,7 +254,7 @@ impl ActiveJudges<'_> {
             model: self.judges.model.clone(),
             // In all, of which some may be gone already.
             budget: Some(left + before),
-            fix_red: true,
+            fix_red: asked.red,
             hold_out: self.judges.hold_out,
             subject: Some("fix(sentinel): ".to_owned()),
             ..Orchestrate::default()
