@@ -46,9 +46,9 @@ fn a_model_on_this_machine_does_a_whole_run_at_no_cost() {
     assert_eq!(report["cost"]["usd"], 0.0);
     assert_eq!(report["cost"]["estimated"], false);
     assert_eq!(report["ledger"][0]["backend"], "llama-server");
-    // The whole first request for a small task, by the estimate of four bytes a token.
+    // The whole first request for a small task, by the estimate of three bytes a token.
     let first = server.requests().into_iter().find(|one| one.method == "POST").unwrap();
-    let tokens = first.body.to_string().len() / 4;
+    let tokens = first.body.to_string().len() / 3;
     assert!(tokens < 2000, "{tokens}: {:#}", first.body);
 }
 
@@ -96,4 +96,20 @@ fn a_server_that_stops_in_the_middle_parks_the_run_which_goes_on_when_it_is_back
     let report = env.spore_in(&env.repo(), &["resume", "--json"], &address).code(0).json();
     assert_eq!(report["status"], "verified", "{report:#}");
     assert_eq!(report["cost"]["usd"], 0.0);
+}
+
+#[test]
+fn a_session_by_itself_whose_server_stops_says_that_it_cannot_be_gone_on_with() {
+    let breaks = ModelScenario::new().serving(MODEL).turn(write("4").cut_after(2).sticky());
+    let broken = ModelServer::start(breaks).unwrap();
+    let env = env(&broken).with_variable("SPORE_API_RETRY_PAUSE", "1ms");
+    let words =
+        ["spawn", "--role", "coder", "--backend", "llama-server", "--json", "--prompt", "write"];
+    let ended = env.spore(&words).code(3);
+    let text = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(text.contains("no answer from llama-server"), "{text}");
+    assert!(text.contains("call `spore spawn` again"), "{text}");
+    let shown = env.spore(&["runs", "show", "--json"]).json();
+    let reason = shown["run"]["reason"].as_str().unwrap();
+    assert!(reason.contains("call `spore spawn` again"), "{shown:#}");
 }
