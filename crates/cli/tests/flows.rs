@@ -386,9 +386,11 @@ fn a_stage_that_is_not_required_leaves_a_partial_success() {
     --- stdout
       LOOK              failure: it exited with code 1 and no final message
       PLAN              success
+      LOOK              failed by run RUN-0001
+      PLAN              finished by run RUN-0002
     The stage o ended with exit code 12, after ~$2.00: not every stage passed: LOOK
-      spore runs show RUN-0001
-      .spore/runs/RUNID-001
+      spore runs show RUN-0003
+      .spore/runs/RUNID-003
     --- stderr
     Initialised .spore/, where runs are kept.
     [LOOK] STARTING
