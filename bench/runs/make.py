@@ -15,10 +15,12 @@ import random
 import sqlite3
 import subprocess
 import sys
+import time
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-END = 1_790_000_000_000
 DAY = 86_400_000
+# Midnight, so that the newest runs are among those of the last days, which a dashboard rates.
+END = int(time.time() * 1000) // DAY * DAY
 MODELS = ["claude-sonnet-4-5", "gpt-5-codex", "gemini-2.5-pro", "qwen3-coder"]
 ROLES = ["coder", "verifier", "summarizer", "tester"]
 ENDS = [("success", None)] * 14 + [("needs_escalation", "no attempt held")] * 4 + [

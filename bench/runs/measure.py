@@ -20,7 +20,7 @@ COMMANDS = [
     ["runs", "list", "--status", "escalated"],
     ["runs", "list", "--min-cost", "9"],
     ["runs", "stats"],
-    ["runs", "stats", "--since", "2026-08-01"],
+    ["runs", "stats", "--since", "30d"],
     ["runs", "cost"],
     ["runs", "cost", "--by", "role"],
     ["runs", "cost", "--by", "model"],
@@ -31,7 +31,7 @@ COMMANDS = [
     ["runs", "show"],
     ["runs", "timeline"],
     ["runs", "compare-experiments", "no-context", "unlabelled"],
-    ["runs", "export", "--since", "2026-08-20", "-o", "week.html"],
+    ["runs", "export", "--since", "7d", "-o", "week.html"],
     ["dashboard"],
     ["health"],
 ]
