@@ -236,11 +236,12 @@ fn carry_out(pass: &Pass<'_>, report: &Crystallized) -> Result<()> {
     let after = folded.after();
     if folded.before != after {
         let ledger = places.path(LEDGER);
-        around.write_file(&ledger, after.as_bytes())?;
+        // Before the ledger: with that written, a pass that goes on finds nothing left to do.
         let merging = ledger.with_file_name(".gitattributes");
         if !merging.exists() {
             around.write_file(&merging, MERGING.as_bytes())?;
         }
+        around.write_file(&ledger, after.as_bytes())?;
     }
     for page in dossier::pages(&folded.map, &folded.ledger) {
         let name = format!("memory/{}", page.path());
