@@ -42,6 +42,7 @@ mod interruptions;
 mod investigate;
 mod investigate_endings;
 mod investigate_passes;
+mod investigate_scenario;
 mod isolation;
 mod kill_matrix;
 mod killed_writes;

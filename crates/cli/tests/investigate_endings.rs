@@ -68,7 +68,7 @@ fn a_directory_that_was_edited_before_a_run_goes_on_is_looked_at_again() {
         .into_iter()
         .fold(env, |env, (name, value)| env.with_variable(name, &value));
     let at_work = [("SPORE_KILL_AT", "after:row:update look at src/price/1 investigator/1 #1")];
-    let call: Vec<&str> = API.iter().chain(&["--json"]).copied().collect();
+    let call: Vec<&str> = API.iter().chain(&["-o", "report.md"]).copied().collect();
     let killed = env.spore_in(&env.repo(), &call, &at_work);
     assert_eq!(killed.code, 137, "{}", killed.render());
     let before = about(&env, "src/price/tax")["metadata"]["key"].clone();
@@ -76,6 +76,10 @@ fn a_directory_that_was_edited_before_a_run_goes_on_is_looked_at_again() {
     let resumed = env.spore(&["resume", "--json"]).code(0).json();
     assert_eq!(resumed["run"]["outcome"], "success", "{resumed:#}");
     assert_ne!(about(&env, "src/price/tax")["metadata"]["key"], before);
+    // The report that was asked for is written by whoever brings the run to its end.
+    let report = std::fs::read_to_string(env.repo().join("report.md")).unwrap();
+    assert!(report.contains("A shop in Rust."), "{report}");
+    std::fs::remove_file(env.repo().join("report.md")).unwrap();
     assert_eq!(investigate(&env, &server, &[]).1, Vec::<String>::new());
 }
 

@@ -817,6 +817,18 @@ fn a_directory_of_no_project_is_known_in_the_users_state() {
     let id = answer["run"]["run"]["id"].as_str().unwrap();
     assert_eq!(env.spore(&["runs", "show", id, "--json"]).code(0).json()["run"]["id"], id);
     assert_eq!(env.spore(&["runs", "list", "--json"]).code(0).json().as_array().unwrap().len(), 2);
+    let runs = |words: &[&str]| env.spore(&[&["runs"], words, &["--json"]].concat()).code(0).json();
+    assert_eq!(runs(&["timeline", id])["run"], id);
+    assert_eq!(runs(&["cost"])["total"]["cost"], answer["run"]["cost"]);
+    assert_eq!(runs(&["top"]).as_array().unwrap().len(), 2);
+    assert_eq!(runs(&["stats"])["runs"], 2);
+    assert_eq!(runs(&["compare", id, id])["same_task"], true);
+    assert_eq!(runs(&["list", "--before", id]).as_array().unwrap().len(), 0);
+    assert_eq!(env.spore(&["distill", id, "--json"]).code(0).json()["run"], id);
+    // A report without a model is of all that models said of it.
+    let _ = env.spore(&["investigate", "--no-model", "-o", "report.md"]).code(0);
+    let report = std::fs::read_to_string(env.repo().join("report.md")).unwrap();
+    assert!(report.contains("A shop in Rust.") && report.contains("Does docs."), "{report}");
 }
 
 #[test]

@@ -254,7 +254,7 @@ final = '''<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.95,"re
 
 [[session]]
 role = "auditor"
-bounce = 2
+bounce = 3
 cost_usd = 0.125
 final = '''<audit>{"grade": "PASS", "requirements": [{"id": "R1", "status": "met", "evidence": "done.txt:1"}]}</audit>'''
 "#;

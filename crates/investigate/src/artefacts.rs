@@ -37,6 +37,8 @@ pub struct Meta {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LogLine {
     pub directory: String,
+    /// Which call of its session it was, from one on: an agent does not say in which of its turns it
+    /// makes one. Nothing was called where a scan is noted.
     pub turn: u32,
     pub timestamp: Timestamp,
     pub tool: String,

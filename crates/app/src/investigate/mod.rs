@@ -96,7 +96,7 @@ pub fn investigate(
     let TargetPlace { workspace, base } = place_of(around, &target)?;
     let mut config = workspace.config(around, &[])?;
     let readers = readers(around, &mut config, asked, progress)?;
-    if matches!(readers, Readers::Model(_)) {
+    if readers.is_model() {
         refuse_inside(around, &workspace, None)?;
     }
     let settings = |base: &Path, target: Option<&Path>, passes| InvestigationSettings {
@@ -105,6 +105,7 @@ pub fn investigate(
         passes,
         asked: asked.clone(),
     };
+    let stranger = Workspace::for_stranger(around, &target);
     match (base, readers) {
         (Some(base), readers) if workspace.is_initialised() => {
             let (passes, note) = readers.split();
@@ -113,20 +114,23 @@ pub fn investigate(
             let settings = settings(&base, None, passes);
             investigation.start(&settings, &target, note, reporter, progress)
         }
-        (_, Readers::Model(passes)) => {
-            let workspace = Workspace::for_stranger(around, &target);
-            create_private_dir(&workspace.spore_dir())?;
+        // What was read of it before is found again, also where no model reads now.
+        (_, readers) if readers.is_model() || stranger.is_initialised() => {
+            create_private_dir(&stranger.spore_dir())?;
             let investigation =
-                InvestigationRun::open(around, &workspace, &config, around.ids.run())?;
-            let settings = settings(Path::new(""), Some(&target), Some(*passes));
-            let root = spore_plain::path(workspace.root());
-            let note = format!("It belongs to no project: what is known of it is in {root}.");
+                InvestigationRun::open(around, &stranger, &config, around.ids.run())?;
+            let (passes, note) = readers.split();
+            let settings = settings(Path::new(""), Some(&target), passes);
+            let root = spore_plain::path(stranger.root());
+            let kept = format!("It belongs to no project: what is known of it is in {root}.");
+            let note = note.map_or_else(|| kept.clone(), |note| format!("{kept} {note}"));
             investigation.start(&settings, &target, Some(note), reporter, progress)
         }
-        (outside, Readers::None(note)) => {
+        (outside, readers) => {
             let tree = base_scan::read(around, &config, &target, &asked.scan, reporter)?;
             let scan = base_scan::told(around, &config, &target, &asked.scan, &tree);
-            let notes = vec![nothing_recorded(&workspace, outside.is_some()), note];
+            let mut notes = vec![nothing_recorded(&workspace, outside.is_some())];
+            notes.extend(readers.split().1);
             let document = asked.document.map(|format| {
                 let account = InvestigationAccount {
                     target: &scan.target,
@@ -170,6 +174,10 @@ enum Readers {
 }
 
 impl Readers {
+    const fn is_model(&self) -> bool {
+        matches!(self, Self::Model(_))
+    }
+
     fn split(self) -> (Option<ReaderSettings>, Option<String>) {
         match self {
             Self::Model(passes) => (Some(*passes), None),
@@ -243,7 +251,13 @@ pub(crate) fn go_on(
         Some(target) => base_scan::target(around, target)?,
         None => base_scan::target(around, &workspace.root().join(&settings.base))?,
     };
-    investigation.work(&settings, &target, (None, true), &Silent, progress)?;
+    let done = investigation.work(&settings, &target, (None, true), &Silent, progress)?;
+    if let (Some(document), Some(file)) = (done.told.document, &settings.asked.file) {
+        let text = around.secrets().strike(&document).into_owned();
+        std::fs::write(file, format!("{}\n", text.trim_end())).map_err(|source| {
+            Error::io(format!("cannot write {}", spore_plain::path(file)), source)
+        })?;
+    }
     report::report(workspace, &investigation.journal, run.id)
 }
 

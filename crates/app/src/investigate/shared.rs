@@ -52,8 +52,11 @@ pub struct InvestigateAsked {
     #[serde(default)]
     pub places: bool,
     /// Make one document of it.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<DocumentFormat>,
+    /// Where the document goes, by its whole path: a run that is gone on with writes it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
 }
 
 /// What a model flagged for a person.

@@ -2,7 +2,8 @@
 //!
 //! A summary or a flag has an edge to the node that the code index gives its place, whether that is
 //! indexed or not. What is said of a file is told only where the file is as it was then; of a
-//! directory, unless it is known to have changed.
+//! directory, unless it is known to have changed. What was flagged is told also of a place that nobody
+//! has described.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,6 +16,9 @@ use spore_store::{Knowledge, KnowledgeError, NodeQuery};
 
 /// Summaries that are looked through for the words of a task, of each kind.
 const LOOKED_THROUGH: u32 = 200;
+
+/// What stands for the description of a place that was flagged and not described.
+const UNDESCRIBED: &str = "Not described.";
 
 /// The kind of the node that holds what a model said about a place.
 pub(crate) const fn summary_kind(kind: EntryKind) -> &'static str {
@@ -75,31 +79,47 @@ impl PlaceSummaries for ProjectPlaces<'_> {
         files: &[&str],
         directories: &[&str],
     ) -> Result<Vec<PlaceSummary>, KnowledgeError> {
-        let place = |kind: EntryKind| move |path: &&str| (place_node(kind, path), kind);
-        let places: Vec<(NodeId, EntryKind)> = files
+        let place =
+            |kind: EntryKind| move |path: &&str| (place_node(kind, path), kind, (*path).to_owned());
+        let places: Vec<(NodeId, EntryKind, String)> = files
             .iter()
             .map(place(EntryKind::File))
             .chain(directories.iter().map(place(EntryKind::Directory)))
             .collect();
-        let said = self.said_of(&places.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>())?;
+        let said = self.said_of(&places.iter().map(|(id, ..)| id.clone()).collect::<Vec<_>>())?;
         let mut told: Vec<PlaceSummary> = Vec::new();
-        for (id, kind) in &places {
+        for (id, kind, path) in &places {
             let nodes = said.get(id).map(Vec::as_slice).unwrap_or_default();
-            let of_kind = |node: &&Node| node.kind == summary_kind(*kind);
-            // Of several, written for several scopes, the newest.
-            let Some(node) = nodes.iter().filter(of_kind).max_by_key(|node| node.id.clone()) else {
-                continue;
-            };
-            let Some(mut summary) = summary(*kind, node) else { continue };
-            if is_over(node) || !self.holds(*kind, &summary.path, node) {
+            if nodes.is_empty() {
                 continue;
             }
-            let is_raised = |node: &&Node| node.kind == FLAG && !is_over(node);
+            let hash = self.hash_of(*kind, path);
+            let of_kind = |node: &&Node| node.kind == summary_kind(*kind);
+            // Of several, written for several scopes, the newest.
+            let last = nodes.iter().filter(of_kind).max_by_key(|node| node.id.clone());
+            let holds = |node: &&Node| !is_over(node) && is_about(node, hash.as_deref());
+            let described = last.filter(holds).and_then(|node| summary(*kind, node));
+            // A flag says for which content of a file it was raised. Where it does not, it stands and
+            // falls with the description of its place; a directory may have none.
+            let stands = |node: &Node| {
+                let is_bare = *kind == EntryKind::Directory && last.is_none();
+                described.is_some() || is_bare || node.metadata["hash"].is_string()
+            };
+            let is_raised = |node: &&Node| node.kind == FLAG && holds(node) && stands(node);
             let mut flags: Vec<&Node> = nodes.iter().filter(is_raised).collect();
             let severity =
                 |node: &Node| node.metadata["severity"].as_str().unwrap_or("").to_owned();
             flags.sort_by_key(|node| (severity_rank(&severity(node)), node.title.clone()));
             flags.dedup_by_key(|node| (severity(node), node.title.clone()));
+            let undescribed = flags.first().map(|flag| PlaceSummary {
+                id: flag.id.clone(),
+                path: path.clone(),
+                is_directory: *kind == EntryKind::Directory,
+                text: UNDESCRIBED.to_owned(),
+                confidence: None,
+                flags: Vec::new(),
+            });
+            let Some(mut summary) = described.or(undescribed) else { continue };
             summary.flags =
                 flags.iter().map(|node| format!("{}: {}", severity(node), node.title)).collect();
             told.push(summary);
@@ -130,15 +150,22 @@ impl ProjectPlaces<'_> {
         Ok(said)
     }
 
-    /// Whether what is said of a place is about what is there now. A directory's entry says of itself
-    /// when it is known to be old.
-    fn holds(&self, kind: EntryKind, path: &str, node: &Node) -> bool {
-        if kind == EntryKind::Directory {
-            return true;
-        }
-        let text = (self.read)(&[path]).pop().flatten();
-        let hash = text.map(|text| Hash::of_content(text.as_bytes()).to_string());
-        hash.is_some_and(|hash| node.metadata["hash"] == hash.as_str())
+    /// The hash of a file as it is; nothing for a directory.
+    fn hash_of(&self, kind: EntryKind, path: &str) -> Option<String> {
+        let text = match kind {
+            EntryKind::File => (self.read)(&[path]).pop().flatten()?,
+            EntryKind::Directory => return None,
+        };
+        Some(Hash::of_content(text.as_bytes()).to_string())
+    }
+}
+
+/// Whether what is said of a place is about what is there now. What does not say for which content
+/// it was written, as a directory's entry, says of itself when it is known to be old.
+fn is_about(node: &Node, hash: Option<&str>) -> bool {
+    match node.metadata["hash"].as_str() {
+        Some(of) if node.kind != summary_kind(EntryKind::Directory) => hash == Some(of),
+        _ => true,
     }
 }
 

@@ -108,6 +108,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &InvestigateArgs) ->
         estimate: args.estimate,
         places: ui.is_json(),
         document: args.document().filter(|_| !ui.is_json()),
+        file: args.output.file().map(|file| around.cwd.join(file)),
         scan: args.what.asked(),
         fresh: args.fresh,
         backend: args.backend.clone(),

@@ -10,14 +10,15 @@ mod treemap;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::entry::EntryKind;
 use crate::passes::PassReport;
 use crate::report::ScanReport;
 use crate::tree::Tree;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DocumentFormat {
     Html,
     Markdown,

@@ -52,7 +52,7 @@ pub fn survey_prompt(scan: &ScanReport, preview: &str, tools: &[&str]) -> String
 
 pub fn plan_prompt(tree: &Tree, survey: Option<&Survey>, known: &[String]) -> String {
     let mut lines = String::new();
-    for dir in tree.dirs.iter().take(PLANNED) {
+    for dir in planned(&tree.dirs) {
         let path = place(dir);
         let done = if known.contains(&path) { " (described already)" } else { "" };
         let (files, kind) = (dir.files.len(), dir.sums.dominant());
@@ -73,6 +73,16 @@ pub fn plan_prompt(tree: &Tree, survey: Option<&Survey>, known: &[String]) -> St
         survey.map(|survey| fenced("survey", &survey.block())).unwrap_or_default(),
         fenced("directories", &lines),
     )
+}
+
+/// The directories that a planner is told, in the order of their paths. Of a tree with more it is told
+/// the upper levels: what a plan says of a directory counts for what is below it.
+fn planned(dirs: &[Dir]) -> Vec<&Dir> {
+    let mut chosen: Vec<(usize, &Dir)> = dirs.iter().enumerate().collect();
+    chosen.sort_by_key(|(at, dir)| (dir.depth(), *at));
+    chosen.truncate(PLANNED);
+    chosen.sort_by_key(|(at, _)| *at);
+    chosen.into_iter().map(|(_, dir)| dir).collect()
 }
 
 pub fn directory_prompt(brief: &DirectoryBrief<'_>) -> String {
@@ -179,6 +189,26 @@ fn fenced(what: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_planner_of_a_large_tree_is_told_its_upper_levels() {
+        let dir = |path: &str| Dir {
+            path: path.into(),
+            parent: None,
+            files: 0..0,
+            dirs: Vec::new(),
+            unreadable: None,
+            hash: crate::Hash::of_content(b""),
+            sums: crate::tree::DirSums::default(),
+        };
+        let mut dirs = vec![dir(""), dir("a")];
+        dirs.extend((0..PLANNED).map(|number| dir(&format!("a/{number:04}"))));
+        dirs.push(dir("z"));
+        let told = planned(&dirs);
+        assert_eq!(told.len(), PLANNED);
+        assert_eq!(told[1].path, std::path::Path::new("a"));
+        assert_eq!(told[PLANNED - 1].path, std::path::Path::new("z"));
+    }
 
     #[test]
     fn no_text_of_a_tree_ends_its_block() {

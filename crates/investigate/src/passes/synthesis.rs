@@ -10,6 +10,10 @@ const SUMMARY_BYTES: usize = 2_000;
 /// Directories that a report without a synthesis names.
 const MECHANICAL: usize = 40;
 
+/// What stands before a report that is older than what is known of the directories.
+const OF_BEFORE: &str =
+    "This was said by an earlier investigation: what changed since then is not in it.";
+
 /// What a synthesis handed in, or what was made without one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PassReport {
@@ -21,6 +25,12 @@ impl PassReport {
     pub fn read(handed_in: &Value) -> Option<Self> {
         let report: Self = serde_json::from_value(handed_in.clone()).ok()?;
         (!report.brief.trim().is_empty()).then_some(report)
+    }
+
+    /// The report as it is told where it was written before what changed was looked at.
+    pub fn of_before(self) -> Self {
+        let detailed = format!("{OF_BEFORE}\n\n{}", self.detailed);
+        Self { brief: self.brief, detailed }
     }
 }
 
@@ -166,6 +176,15 @@ mod tests {
         );
         assert_eq!(mechanical(&[]).brief, "No directory was described.");
         assert!(mechanical(&summaries(100)).detailed.ends_with("- and 61 more directories"));
+    }
+
+    #[test]
+    fn a_report_of_before_says_that_it_is() {
+        let report = mechanical(&summaries(1));
+        let told = report.clone().of_before();
+        assert_eq!(told.brief, report.brief);
+        assert!(told.detailed.starts_with("This was said by an earlier investigation"));
+        assert!(told.detailed.ends_with(&report.detailed));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use spore_tools::investigation::InvestigationPass;
 
 use super::ground::{named, strike_json};
 use super::pass_tools::PassTools;
-use super::summaries::below;
+use super::summaries::{FlagOrigin, below};
 use crate::Result;
 
 /// Bytes of each file in which names are looked for, of all of them, and files below a directory.
@@ -108,7 +108,7 @@ impl PassTools {
                 entry["size_bytes"] = json!(file.size);
                 entry["category"] = json!(file.category);
                 entry["hash"] = json!(file.hash.to_string());
-                file_key(file, path, &self.writer)
+                file_key(file, &self.ground.summaries.title(path), &self.writer)
             }
             EntryKind::Directory => {
                 let dir = &tree.dirs[at];
@@ -253,10 +253,15 @@ impl PassTools {
         }
         flag["path"] = json!(path);
         flag["timestamp"] = json!(self.at.to_string());
+        let hash = match self.ground.places.get(&path) {
+            Some((EntryKind::File, at)) => Some(self.ground.tree.files[*at].hash.to_string()),
+            _ => None,
+        };
+        let origin = FlagOrigin { dir: &self.dir, part: self.part.as_deref(), hash };
         let kept = self
             .ground
             .summaries
-            .flag(Some((kind, &path)), (&self.dir, &flag), self.at)
+            .flag((kind, &path), &flag, origin, self.at)
             .and_then(|()| self.ground.append_once(FLAGS, &flag));
         match kept {
             Ok(()) => ToolAnswer::ok("ok"),

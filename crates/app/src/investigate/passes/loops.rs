@@ -136,7 +136,8 @@ impl PassRun<'_> {
             return None;
         }
         let children = self.children(at, shape);
-        let key = directory_key(&self.ground.tree, dir, &path, &children, &self.writer());
+        let title = self.ground.summaries.title(&path);
+        let key = directory_key(&self.ground.tree, dir, &title, &children, &self.writer());
         let known = self.ground.summaries.holding(EntryKind::Directory, &path, &key);
         let asked = &self.asked.asked;
         let is_own = known.as_ref().is_some_and(|node| node.run == Some(self.run_id()));
@@ -243,6 +244,18 @@ impl PassRun<'_> {
         Ok(done)
     }
 
+    /// Counts the directories where passes ended before any was looked at.
+    pub(super) fn none_looked_at(&self, shape: &LoopShape) -> LoopsDone {
+        let mut done = LoopsDone::default();
+        for (at, dir) in self.ground.tree.dirs.iter().enumerate() {
+            match self.work(at, shape) {
+                Some(_) => done.counts.left += 1,
+                None => self.count_settled(at, shape.plan.tier(&named(&dir.path)), &mut done),
+            }
+        }
+        done
+    }
+
     /// Counts a directory that needs no look: one that this run looked at before it was cut short
     /// counts as looked at.
     fn count_settled(&self, at: usize, tier: PlanTier, done: &mut LoopsDone) {
@@ -347,7 +360,8 @@ impl PassRun<'_> {
             field("confidence"),
         );
         if handed_in.is_some() {
-            self.ground.summaries.settle_flags(&work.path, ticket.time().map_err(bug)?)?;
+            let at = ticket.time().map_err(bug)?;
+            self.ground.summaries.settle_flags(&work.path, &self.unread(work), at)?;
         }
         self.record((&step, &ticket), &had, &report)?;
         let silent = is_silent.then(|| had.report.reason.clone().unwrap_or_default());
@@ -412,10 +426,28 @@ impl PassRun<'_> {
         files
             .filter_map(|file| {
                 let path = named(&tree.path_of(file));
-                let key = file_key(file, &path, &self.writer());
+                let title = self.ground.summaries.title(&path);
+                let key = file_key(file, &title, &self.writer());
                 let node = self.ground.summaries.holding(EntryKind::File, &path, &key);
                 let node = node.filter(&is_told)?;
                 Some((path_text(file.name.as_ref()), node.content))
+            })
+            .collect()
+    }
+
+    /// The files of a directory that a look at it was told of as described, and did not describe anew.
+    fn unread(&self, work: &LoopWork) -> Vec<String> {
+        if work.before.is_some() || self.asked.asked.fresh {
+            return Vec::new();
+        }
+        let is_refined = self.asked.asked.refine;
+        let is_unread =
+            |node: &Node| node.run != Some(self.run_id()) && !(is_refined && is_doubtful(node));
+        let names = self.described(work.at, is_unread).into_iter().map(|(name, _)| name);
+        names
+            .map(|name| match work.path.as_str() {
+                "." => name,
+                dir => format!("{dir}/{name}"),
             })
             .collect()
     }

@@ -46,11 +46,11 @@ impl PassRun<'_> {
         if self.is_anything_stale(&shape) {
             (shape, stop) = self.shape(progress)?;
         }
-        let mut done = loops::LoopsDone::default();
-        if stop.is_none() {
-            done = self.look_at_all(&shape, progress)?;
-            stop = done.stop.take();
-        }
+        let mut done = match stop {
+            Some(_) => self.none_looked_at(&shape),
+            None => self.look_at_all(&shape, progress)?,
+        };
+        stop = stop.or(done.stop.take());
         self.mark_stale(at)?;
         let summaries = self.directory_summaries(&shape);
         let (synthesis, stopped) = self.synthesis(&shape, &summaries, stop.as_ref(), progress)?;
@@ -73,19 +73,17 @@ impl PassRun<'_> {
         Ok((told, stop))
     }
 
-    /// Keeps what is said of the whole. What is put together without a model takes no model's place.
+    /// Keeps what is said of the whole. Where no synthesis was asked, because passes ended before,
+    /// what a model said last stands, and says that it is older.
     fn brief(&self, synthesis: Synthesis, at: Timestamp) -> Result<PassReport> {
         let summaries = &self.ground.summaries;
-        let known = match &synthesis {
-            Synthesis::OfModel(_) => None,
-            Synthesis::Mechanical(_) => summaries.brief_of_model()?,
-        };
-        if let Some(known) = known {
-            return Ok(known);
-        }
         let (report, is_mechanical) = match synthesis {
             Synthesis::OfModel(report) => (report, false),
             Synthesis::Mechanical(report) => (report, true),
+            Synthesis::Unasked(report) => match summaries.brief_of_model()? {
+                Some(known) => return Ok(known.of_before()),
+                None => (report, true),
+            },
         };
         summaries.brief(&report, is_mechanical, at)?;
         Ok(report)

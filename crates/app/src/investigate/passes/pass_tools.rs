@@ -36,6 +36,8 @@ pub(super) struct PassTools {
     /// What the directory's entry holds for, and the summaries it was written with.
     pub(super) key: String,
     pub(super) children: Value,
+    /// What a synthesis sums up.
+    pub(super) part: Option<String>,
     /// Tools that a survey has taken away.
     pub(super) left_out: BTreeSet<String>,
     pub(super) at: Timestamp,
@@ -57,6 +59,7 @@ impl PassTools {
             writer,
             key: String::new(),
             children: json!({}),
+            part: None,
             left_out: BTreeSet::new(),
             at,
             state: Mutex::default(),

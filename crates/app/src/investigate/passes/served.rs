@@ -7,6 +7,7 @@ use spore_tools::investigation::{InvestigationPass, declared_for_pass};
 use spore_tools::{Declared, ToolAnswer};
 
 use super::pass_tools::PassTools;
+use super::summaries::below;
 use crate::session::broker::SessionCommands;
 
 /// Entries that one answer lists.
@@ -47,9 +48,10 @@ impl PassTools {
     fn list_cache(&self, arguments: &Value) -> ToolAnswer {
         let from =
             arguments["from"].as_u64().and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
-        let below = arguments["path"].as_str().unwrap_or(".");
+        let above = arguments["path"].as_str().unwrap_or(".");
+        let above = self.place(above).map_or_else(|| above.to_owned(), |(path, ..)| path);
         let places = self.ground.summaries.places();
-        let is_below = |path: &&str| below == "." || path.starts_with(below);
+        let is_below = |path: &&str| below(&above, path).is_some();
         // What was said of places that are gone is kept, and of no use here.
         let is_there = |path: &&str| self.ground.places.contains_key(*path);
         let paths: Vec<&str> = places
@@ -97,7 +99,7 @@ impl SessionCommands for PassTools {
         let line = LogLine {
             directory: self.dir.clone(),
             turn,
-            timestamp: self.at,
+            timestamp: self.ground.around.clock.now(),
             tool: tool.to_owned(),
             args,
             result_length: answer.text.len() as u64,

@@ -25,6 +25,7 @@ use crate::base::run_files::SessionFiles;
 use crate::investigate::shared::InvestigationRun;
 use crate::session::agent_choice::AgentChoice;
 use crate::session::booking::SessionBooking;
+use crate::session::broker::SessionCommands as _;
 use crate::session::confinement::SessionConfinement;
 use crate::session::lost::{files_of_attempts, gone_on_with};
 use crate::session::open::{EndedSession, SessionOpener};
@@ -226,6 +227,7 @@ impl PassRun<'_> {
         let config = investigation.config;
         let choice = self.choice(asked.pass);
         let wall = config.orchestrate.session_time(asked.turns);
+        let tools = session_tools(&choice.backend, &asked.tools);
         Ok(SessionPlan {
             role: ROLE.to_owned(),
             name: asked.name,
@@ -246,7 +248,7 @@ impl PassRun<'_> {
             },
             choice,
             usd: Some(usd),
-            tools: SessionTools::OfRole { commands: Vec::new() },
+            tools,
             brief: None,
             graph_at: None,
             commands: Some(asked.tools),
@@ -321,6 +323,15 @@ fn groups(backend: &str) -> ToolGroups {
         groups.extend([ToolGroup::Read, ToolGroup::Search]);
     }
     groups
+}
+
+/// Which tools a session is granted. Where a survey took some away, our own loop is told the rest by
+/// name: it has tools of the same names for the directory it works in, which is empty.
+fn session_tools(backend: &str, tools: &PassTools) -> SessionTools {
+    if !is_own_loop(backend) || tools.left_out.is_empty() {
+        return SessionTools::OfRole { commands: Vec::new() };
+    }
+    SessionTools::Allowed(tools.own_tools().into_iter().map(|tool| tool.name).collect())
 }
 
 /// Whether a session is to be had again when the run is resumed.

@@ -1,6 +1,7 @@
 //! Survey, plan and synthesis: short passes that hand in one thing. What they handed in is kept
 //! by a digest of what they were told, so the same question is paid for once.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,8 +34,10 @@ const PREVIEW: usize = 300;
 /// What is said of the whole, and by whom.
 pub(super) enum Synthesis {
     OfModel(PassReport),
-    /// Put together of the summaries, or of figures alone.
+    /// Put together of the summaries, or of figures alone, because a model handed in nothing.
     Mechanical(PassReport),
+    /// The same, because no model was asked: passes ended before.
+    Unasked(PassReport),
 }
 
 /// Parts of a tree by name, with what was said of each.
@@ -91,10 +94,16 @@ impl PassRun<'_> {
     ) -> Result<(Synthesis, Option<Stop>)> {
         if summaries.is_empty() {
             let report = PassReport { brief: self.scan.brief.clone(), detailed: String::new() };
-            return Ok((Synthesis::Mechanical(report), None));
+            let is_over = stop.is_some();
+            let report = match is_over {
+                true => Synthesis::Unasked(report),
+                false => Synthesis::Mechanical(report),
+            };
+            return Ok((report, None));
         }
         let mut tiers = summaries.to_vec();
         let mut stopped = stop.cloned();
+        let mut known = BTreeSet::new();
         // Where one session has no room for all, parts are summed up first, until what was said of
         // them fits.
         loop {
@@ -102,21 +111,30 @@ impl PassRun<'_> {
             if parts.is_empty() || stopped.is_some() {
                 break;
             }
-            (tiers, stopped) = self.summed_up(&parts, shape, progress)?;
+            (tiers, stopped) = self.summed_up(&parts, shape, &mut known, progress)?;
         }
-        let (ask, key) = self.synthesis_ask(&named(&self.asked.base), &tiers, shape);
+        let name = named(&self.asked.base);
+        let (ask, key) = self.synthesis_ask(&name, &tiers, shape);
         if let Some(known) = self.cached(SYNTHESIS, &key)? {
             return Ok((Synthesis::OfModel(known), None));
         }
         if stopped.is_some() {
-            let report = Synthesis::Mechanical(mechanical(summaries));
+            let report = Synthesis::Unasked(mechanical(summaries));
             return Ok((report, stopped.filter(|_| stop.is_none())));
         }
-        let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key);
+        let asked = ShortAsk::synthesis(&name, key);
         let (report, stop) = self.hand_in(&asked, ask, SYNTHESIS_TURNS, progress)?;
         let report = report.as_ref().and_then(PassReport::read);
-        let without = || Synthesis::Mechanical(mechanical(summaries));
-        Ok((report.map_or_else(without, Synthesis::OfModel), stop))
+        let report = match (report, &stop) {
+            (Some(report), _) => {
+                let now = self.investigation.around.clock.now();
+                self.ground.summaries.settle_synthesis(&known, now)?;
+                Synthesis::OfModel(report)
+            }
+            (None, Some(_)) => Synthesis::Unasked(mechanical(summaries)),
+            (None, None) => Synthesis::Mechanical(mechanical(summaries)),
+        };
+        Ok((report, stop))
     }
 
     /// Whether what would be said of the whole is known without a question, its parts included.
@@ -161,18 +179,21 @@ impl PassRun<'_> {
         (ask, key)
     }
 
-    /// Has each of these parts summed up; one that was not stands for itself, cut short.
+    /// Has each of these parts summed up; one that was not stands for itself, cut short. Notes those
+    /// of which nothing new was handed in.
     fn summed_up(
         &self,
         parts: &[SynthesisGroup],
         shape: &LoopShape,
+        known: &mut BTreeSet<String>,
         progress: &mut dyn Progress,
     ) -> Result<(PartsTold, Option<Stop>)> {
         let mut told = Vec::with_capacity(parts.len());
         let mut stopped = None;
         for part in parts {
             let (ask, key) = self.synthesis_ask(&part.name, &part.summaries, shape);
-            let asked = ShortAsk::named(InvestigationPass::Synthesis, SYNTHESIS, key.clone());
+            let asked = ShortAsk::synthesis(&part.name, key.clone());
+            let is_known = self.cached::<Value>(SYNTHESIS, &key)?.is_some();
             let report = match stopped {
                 Some(_) => self.cached(SYNTHESIS, &key)?,
                 None => {
@@ -182,6 +203,9 @@ impl PassRun<'_> {
                 }
             };
             let report: Option<PassReport> = report.as_ref().and_then(PassReport::read);
+            if is_known || report.is_none() {
+                known.insert(part.name.clone());
+            }
             let report = report.unwrap_or_else(|| mechanical(&part.summaries));
             told.push(part_told(part, &report));
         }
@@ -213,7 +237,8 @@ impl PassRun<'_> {
             return Ok((None, Some(self.out_of_budget())));
         };
         let at = ticket.time().map_err(bug)?;
-        let tools = Arc::new(PassTools::new(&self.ground, asked.pass, self.writer(), at));
+        let tools = PassTools::new(&self.ground, asked.pass, self.writer(), at);
+        let tools = Arc::new(PassTools { part: asked.part.clone(), ..tools });
         let session = PassSession {
             pass: asked.pass,
             name: format!("{} {}", asked.pass.as_str(), named(&self.asked.base)),
@@ -257,12 +282,28 @@ impl PassRun<'_> {
         survey_prompt(self.scan, &preview, &names)
     }
 
+    /// A survey holds for as long as the directories are the same and mostly hold what they held: a
+    /// file more or less, or how many levels a person wants to see, is nothing new to it.
     pub(super) fn survey_key(&self) -> String {
-        self.key(InvestigationPass::Survey, &self.survey_text())
+        self.key(InvestigationPass::Survey, &self.outlines())
     }
 
     pub(super) fn plan_key(&self, survey: Option<&Survey>) -> String {
-        self.key(InvestigationPass::Plan, &plan_prompt(&self.ground.tree, survey, &[]))
+        let survey = survey.map(Survey::block).unwrap_or_default();
+        self.key(InvestigationPass::Plan, &format!("{}\n{survey}", self.outlines()))
+    }
+
+    /// Where the target is, what of it is looked at, its directories, and what most of its files are.
+    fn outlines(&self) -> String {
+        let tree = &self.ground.tree;
+        let scope = self.asked.asked.scan.scope().word();
+        let mut outlines =
+            format!("{}\n{scope}\n{}\n", named(&self.asked.base), tree.top().sums.dominant());
+        for dir in &tree.dirs {
+            outlines.push_str(&named(&dir.path));
+            outlines.push('\n');
+        }
+        outlines
     }
 
     /// What a pass was asked, by whom, and for which run where all is wanted anew.
@@ -287,6 +328,8 @@ struct ShortAsk {
     step: StepKey,
     /// Where its files are, below those of all passes.
     place: String,
+    /// What a synthesis sums up.
+    part: Option<String>,
 }
 
 impl ShortAsk {
@@ -294,7 +337,12 @@ impl ShortAsk {
         // A run that goes on after an edit asks another question.
         let step = StepKey::short_pass(pass.as_str(), &key[..16]);
         let place = format!("{}-{}", pass.as_str(), &key[..16]);
-        Self { pass, kind, key, step, place }
+        Self { pass, kind, key, step, place, part: None }
+    }
+
+    fn synthesis(part: &str, key: String) -> Self {
+        let part = Some(part.to_owned());
+        Self { part, ..Self::named(InvestigationPass::Synthesis, SYNTHESIS, key) }
     }
 }
 

@@ -15,19 +15,20 @@ use super::summaries::Summaries;
 /// Says of entries whether they are about a tree as it is.
 pub(in crate::investigate) struct StandingOf<'a> {
     tree: &'a Tree,
+    summaries: &'a Summaries,
     places: BTreeMap<String, (EntryKind, usize)>,
     /// Of directories.
     said: BTreeMap<String, String>,
 }
 
 impl<'a> StandingOf<'a> {
-    pub(in crate::investigate) fn new(tree: &'a Tree, summaries: &Summaries) -> Self {
+    pub(in crate::investigate) fn new(tree: &'a Tree, summaries: &'a Summaries) -> Self {
         let dirs = summaries.all().into_iter();
         let said = dirs
             .filter(|((kind, _), _)| *kind == EntryKind::Directory)
             .map(|((_, path), node)| (path, node.content))
             .collect();
-        Self { tree, places: Ground::places_of(tree), said }
+        Self { tree, summaries, places: Ground::places_of(tree), said }
     }
 
     /// Whether a place is in the tree.
@@ -43,8 +44,9 @@ impl<'a> StandingOf<'a> {
             return false;
         }
         let tree = self.tree;
+        let title = self.summaries.title(path);
         let key = match kind {
-            EntryKind::File => file_key(&tree.files[at], path, &writer),
+            EntryKind::File => file_key(&tree.files[at], &title, &writer),
             EntryKind::Directory => {
                 let dir = &tree.dirs[at];
                 let below = dir.dirs.iter().map(|below| &tree.dirs[*below]);
@@ -58,7 +60,7 @@ impl<'a> StandingOf<'a> {
                         ChildSummary { summary: said.cloned(), name }
                     })
                     .collect();
-                directory_key(tree, dir, path, &children, &writer)
+                directory_key(tree, dir, &title, &children, &writer)
             }
         };
         text("key") == key

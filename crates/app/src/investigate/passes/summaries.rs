@@ -4,7 +4,7 @@
 //! Beside it stand the entries that counting made; neither takes the other's place. A summary is
 //! found again by its key, so what was written once is not paid for twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -22,6 +22,16 @@ use crate::knowledge::places::{FLAG, is_over, place_node, severity_rank, summary
 pub(crate) type SummaryPlace = (EntryKind, String);
 
 pub(crate) const BRIEF: &str = "investigation_brief";
+
+/// What raised a flag, and for which content.
+pub(super) struct FlagOrigin<'a> {
+    /// The directory that was looked at.
+    pub(super) dir: &'a str,
+    /// What a synthesis summed up; nothing in a look at a directory.
+    pub(super) part: Option<&'a str>,
+    /// Of a flagged file.
+    pub(super) hash: Option<String>,
+}
 
 /// What is known of places, as this run sees it.
 pub(crate) struct Summaries {
@@ -86,11 +96,28 @@ impl Summaries {
         flags
     }
 
-    /// Marks flags of earlier looks at a directory as over: it was looked at again.
-    pub(super) fn settle_flags(&self, dir: &str, at: Timestamp) -> Result<()> {
+    /// Marks flags of earlier looks at a directory as over: it was looked at again. What was flagged
+    /// in the files `unread` stands: their entries hold, so they were not read again.
+    pub(super) fn settle_flags(&self, dir: &str, unread: &[String], at: Timestamp) -> Result<()> {
         let dir = self.title(dir);
+        let unread: Vec<String> = unread.iter().map(|path| self.title(path)).collect();
         self.end_flags(at, |node| {
-            node.metadata["dir"] == dir.as_str() && node.run != Some(self.run)
+            let is_unread = || unread.iter().any(|path| node.metadata["path"] == path.as_str());
+            node.metadata["part"].is_null()
+                && node.metadata["dir"] == dir.as_str()
+                && node.run != Some(self.run)
+                && !is_unread()
+        })
+    }
+
+    /// Marks flags of earlier syntheses as over, but for those of the parts that were `known` and
+    /// so not summed up again.
+    pub(super) fn settle_synthesis(&self, known: &BTreeSet<String>, at: Timestamp) -> Result<()> {
+        self.end_flags(at, |node| {
+            let part = node.metadata["part"].as_str();
+            node.metadata["dir"] == self.base.as_str()
+                && node.run != Some(self.run)
+                && part.is_some_and(|part| !known.contains(part))
         })
     }
 
@@ -154,6 +181,17 @@ impl Summaries {
         let confidence = metadata["confidence"].as_f64();
         let (run, key) = (self.run.to_string(), metadata.to_string());
         let words = [run.as_str(), summary_kind(kind), title.as_str(), &key, summary];
+        let mut id = NodeId::keyed(at, &words);
+        let mut known = self.known();
+        let place = (kind, path.to_owned());
+        let old = known.get(&place).map(|old| old.id.clone());
+        if let Some(old) = old.as_ref().filter(|old| **old != id)
+            && self.knowledge.node(&id)?.is_some()
+        {
+            // A model that takes back what it wrote last says again what it wrote before that, whose
+            // node has given way already.
+            id = NodeId::keyed(at, &[&words[..], &[old.as_str()]].concat());
+        }
         let node = Node {
             content: summary.to_owned(),
             agent: metadata["writer"].as_str().map(str::to_owned),
@@ -162,7 +200,7 @@ impl Summaries {
             confidence,
             metadata,
             ..Node::new(
-                NodeId::keyed(at, &words),
+                id,
                 NodeClass::Meta,
                 summary_kind(kind),
                 // The counted entry has the bare path for its title.
@@ -172,11 +210,9 @@ impl Summaries {
         };
         let edge =
             self.edge(&node.id, EdgeKind::Summarizes, &place_node(kind, &title), confidence, at);
-        let mut known = self.known();
-        let place = (kind, path.to_owned());
-        match known.get(&place).filter(|old| old.id != node.id) {
+        match old.filter(|old| *old != node.id) {
             Some(old) => {
-                self.knowledge.supersede_node(&old.id, &node, &[edge])?;
+                self.knowledge.supersede_node(&old, &node, &[edge])?;
             }
             None => {
                 self.knowledge.add(std::slice::from_ref(&node), &[edge])?;
@@ -189,16 +225,16 @@ impl Summaries {
     /// Keeps a flag, once however often it is raised.
     pub(super) fn flag(
         &self,
-        path: Option<(EntryKind, &str)>,
-        (dir, flag): (&str, &Value),
+        (kind, path): (EntryKind, &str),
+        flag: &Value,
+        origin: FlagOrigin<'_>,
         at: Timestamp,
     ) -> Result<()> {
         let finding = flag["finding"].as_str().unwrap_or_default();
         let severity = flag["severity"].as_str().unwrap_or("info");
         let run = self.run.to_string();
-        let place = path.map_or_else(|| self.base.clone(), |(_, path)| self.title(path));
+        let place = self.title(path);
         let id = NodeId::keyed(at, &[&run, FLAG, &place, severity, finding]);
-        let kind = path.map_or(EntryKind::Directory, |(kind, _)| kind);
         let edge = self.edge(&id, EdgeKind::Flags, &place_node(kind, &place), None, at);
         let node = Node {
             content: format!("{severity}: {finding}\n\n{place}"),
@@ -206,7 +242,7 @@ impl Summaries {
             run: Some(self.run),
             metadata: json!({
                 "path": place, "severity": severity, "scope": self.scope, "finding": finding,
-                "dir": self.title(dir),
+                "dir": self.title(origin.dir), "part": origin.part, "hash": origin.hash,
             }),
             ..Node::new(id, NodeClass::Meta, FLAG, spore_plain::line_within(finding, 120), at)
         };
@@ -300,19 +336,24 @@ impl Summaries {
         }
     }
 
-    /// A place from the project's root.
-    fn title(&self, path: &str) -> String {
-        match (self.base.as_str(), path) {
-            (base, ".") => base.to_owned(),
-            (".", path) => path.to_owned(),
-            (base, path) => format!("{base}/{path}"),
-        }
+    /// A place from the project's root. Keys are made of it, so what is said of a place is the same
+    /// whether the whole is looked at or a part.
+    pub(super) fn title(&self, path: &str) -> String {
+        title(&self.base, path)
     }
 }
 
 fn report_of(node: &Node) -> PassReport {
     let (brief, detailed) = node.content.split_once("\n\n").unwrap_or((&node.content, ""));
     PassReport { brief: brief.to_owned(), detailed: detailed.to_owned() }
+}
+
+fn title(base: &str, path: &str) -> String {
+    match (base, path) {
+        (base, ".") => base.to_owned(),
+        (".", path) => path.to_owned(),
+        (base, path) => format!("{base}/{path}"),
+    }
 }
 
 /// A place from the target, where it is below it.
@@ -336,5 +377,7 @@ mod tests {
         assert_eq!(below("src", "src").as_deref(), Some("."));
         assert_eq!(below("src", "src/a.rs").as_deref(), Some("a.rs"));
         assert_eq!(below("src", "srcs/a.rs"), None);
+        assert_eq!(title("src", "a.rs"), title(".", "src/a.rs"));
+        assert_eq!(title("src", "."), title(".", "src"));
     }
 }
