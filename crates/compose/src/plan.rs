@@ -203,6 +203,13 @@ impl OrchestratorPlan {
 }
 
 impl CoordinatorPlan {
+    /// How many of its layers, one above the other, are led by a session.
+    pub fn led(&self) -> u32 {
+        let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
+        let most = self.phases.iter().map(|phase| is_led(phase.orchestrator.mode)).max();
+        is_led(self.mode) + most.unwrap_or(0)
+    }
+
     /// What is done, in a line.
     pub fn title(&self) -> String {
         let names: Vec<&str> = self.phases.iter().map(|phase| &*phase.name).collect();

@@ -27,7 +27,7 @@ pub const REVIEW: &str = "a person is to look at the phases";
 struct WaitFacts {
     /// When the limit is over that its newest session met.
     resets_at: Option<Timestamp>,
-    /// Whether a part of it has a question that nobody answered.
+    /// Whether a part of it has a question without an answer.
     asks: bool,
 }
 

@@ -78,7 +78,7 @@ pub struct BouncesSaved {
 /// task was.
 pub fn bounces_saved(figures: &[RunFigures]) -> Option<BouncesSaved> {
     let mut tasks: BTreeMap<&str, [Vec<u32>; 2]> = BTreeMap::new();
-    // The attempts of a race are those of its racers, which came together and not after each other.
+    // The attempts of a race are those of its racers, made side by side and not after each other.
     let counts = |run: &&RunFigures| is_decided(run) && run.is_verified() && run.bounces > 0;
     for run in figures.iter().filter(counts) {
         let with = usize::from(run.experiment.as_deref() != Some(NO_CONTEXT));

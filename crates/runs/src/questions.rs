@@ -9,7 +9,7 @@ use serde_json::Value;
 use spore_model::{Outcome, Run, RunId, RunKind, StepKey};
 use spore_store::{Journal, JournalError};
 
-/// Returns whether any part of `flow`, which is the root, asks what nobody has answered.
+/// Returns whether any part of `flow`, which is the root, asks what no person has answered.
 pub(crate) fn asks_a_person(journal: &dyn Journal, flow: &Run) -> Result<bool, JournalError> {
     let answered = answered(flow);
     let mut waiting = vec![flow.clone()];

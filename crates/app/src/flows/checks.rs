@@ -211,7 +211,8 @@ impl Checks<'_> {
     ) -> Result<SentinelNext> {
         let Some(question) = machine.question(step, &subject.told) else {
             let task = machine.fix_task(&subject.told);
-            let red = machine.last().is_some_and(|found| found.checks.iter().any(|one| !one.passed));
+            let red =
+                machine.last().is_some_and(|found| found.checks.iter().any(|one| !one.passed));
             let asked = FixAsked { task, specified: machine.tester_task(), red };
             let end = subject.judges.fix(step, asked, &subject.tip, progress)?;
             if let Some(commit) = &end.commit {

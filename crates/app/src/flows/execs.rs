@@ -401,7 +401,7 @@ impl Exec<'_> {
         self.start.is_some() || self.mark_before(path).is_some_and(is_new)
     }
 
-    /// By what a file is known that nobody wrote meanwhile, where the exec works in a directory as it
+    /// By what a file is known that the session did not write, where the exec works in a directory as it
     /// is: its content, and when it was written.
     fn mark_before(&self, path: &str) -> Option<String> {
         if self.start.is_some() {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_compose::{CoordinatorPlan, OrchestratorPlan, PhasesWork, PlannedWork};
 use spore_config::Config;
+use spore_effects::files::Beneath;
 use spore_model::{
     Allowance, BudgetId, BudgetTree, CommitId, Exhausted, Outcome, Run, RunId, RunKind, SourceKind,
     StepKey, Timestamp, TraceId, Usd,
@@ -109,6 +110,12 @@ pub(crate) struct LayerEnding<'a> {
 impl ActiveFlow<'_> {
     pub(crate) fn blank(&self, run: RunId, kind: RunKind) -> Run {
         Run::begin(run, kind, "", self.now())
+    }
+
+    /// Reads a file where a flow without a branch works. Sessions write there and this process is
+    /// in no sandbox, so a link anywhere on the way leads nowhere.
+    pub(crate) fn own_file(&self, path: &str) -> Option<Vec<u8>> {
+        Beneath::open(&self.own_dir).ok()?.read(Path::new(path), self.config.commit.max_bytes).ok()
     }
 
     /// The steps of a layer.

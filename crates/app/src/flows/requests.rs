@@ -337,9 +337,9 @@ impl Planned {
         let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
         match self {
             Self::Stage { plan } => is_led(plan.mode),
-            Self::Phase { plan } => depth::led_below(plan),
+            Self::Phase { plan } => plan.led(),
             Self::Campaign { plan } => {
-                is_led(plan.mode) + plan.coordinator.as_ref().map_or(0, depth::led_below)
+                is_led(plan.mode) + plan.coordinator.as_ref().map_or(0, CoordinatorPlan::led)
             }
             Self::Exec { .. } | Self::Sentinel { .. } => 0,
         }

@@ -254,9 +254,7 @@ pub(crate) fn go_on(
     let done = investigation.work(&settings, &target, (None, true), &Silent, progress)?;
     if let (Some(document), Some(file)) = (done.told.document, &settings.asked.file) {
         let text = around.secrets().strike(&document).into_owned();
-        std::fs::write(file, format!("{}\n", text.trim_end())).map_err(|source| {
-            Error::io(format!("cannot write {}", spore_plain::path(file)), source)
-        })?;
+        around.write_exact_file(file, format!("{}\n", text.trim_end()).as_bytes())?;
     }
     report::report(workspace, &investigation.journal, run.id)
 }

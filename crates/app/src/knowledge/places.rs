@@ -2,8 +2,8 @@
 //!
 //! A summary or a flag has an edge to the node that the code index gives its place, whether that is
 //! indexed or not. What is said of a file is told only where the file is as it was then; of a
-//! directory, unless it is known to have changed. What was flagged is told also of a place that nobody
-//! has described.
+//! directory, unless it is known to have changed. What was flagged is told also of a place that no
+//! model has described.
 
 use std::collections::{BTreeMap, HashSet};
 

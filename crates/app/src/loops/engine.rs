@@ -467,7 +467,7 @@ impl<'a> LoopLead<'a> {
     }
 
     /// Holds back what needs an agent that is over its limit, and tells those who look on for how
-    /// long. `agent` is who met it; where nobody knows, it is the one that works on the task.
+    /// long. `agent` is who met it; where no record says, it is the one that works on the task.
     fn meet_limit(
         &mut self,
         task: usize,

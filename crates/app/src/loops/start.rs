@@ -202,7 +202,7 @@ fn keeping_begun(
                     keep(task, old);
                     kept.extend((!is_same).then_some(LoopUpdate::TaskKept { task: id }));
                 }
-                // What its work on an older tip came to is of no use for other words.
+                // How its work on an older tip ended is of no use for other words.
                 _ if machine.attempt(at) > 1 => task.edition += u32::from(!is_same),
                 _ => {}
             }

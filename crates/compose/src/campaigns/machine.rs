@@ -286,7 +286,7 @@ impl Campaign {
         matches!(self.phases[at].state, CampaignPhaseState::Failed(_))
     }
 
-    /// Whether a phase took too long that may not simply be done again: nobody knows how far it came,
+    /// Whether a phase took too long that may not simply be done again: no record says how far it came,
     /// so no round does it a second time.
     fn is_beyond_healing(&self, at: usize) -> bool {
         let one = &self.phases[at];

@@ -283,7 +283,7 @@ fn a_line_that_helped_since_it_failed_is_rewritten_by_people_alone() {
     let helped =
         Fragment { ts: "2026-01-02T00:00:00.000Z".into(), event: "later".into(), ..helped(TWO) };
     let wish = rewrite(TWO, "Two and more `just lint`", &[&failed]);
-    assert!(defend(std::slice::from_ref(&wish), &ledger(&[failed.clone()])).is_ok());
+    assert!(defend(std::slice::from_ref(&wish), &ledger(std::slice::from_ref(&failed))).is_ok());
     let since = ledger(&[failed.clone(), helped.clone()]);
     let refused = defend(std::slice::from_ref(&wish), &since);
     assert!(matches!(refused, Err(RefusedEdit::HelpedSince(_))), "{refused:?}");

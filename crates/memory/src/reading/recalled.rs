@@ -251,11 +251,12 @@ mod tests {
     fn around_a_quote_stand_the_speakers_own_words() {
         let own = |text: &str| {
             let own = recalled().own_part(text);
-            own.split(|c: char| !c.is_alphanumeric())
-                .filter(|word| !word.is_empty())
-                .fold(String::new(), |all, word| {
+            own.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).fold(
+                String::new(),
+                |all, word| {
                     if all.is_empty() { word.to_owned() } else { format!("{all} {word}") }
-                })
+                },
+            )
         };
         assert_eq!(own(LINE), "");
         assert_eq!(own("Short, but known to all."), "");

@@ -42,7 +42,7 @@ pub struct Turns {
 /// The open turns of each directory of events, as they are kept between scans.
 ///
 /// They hold for one place of the spine: where a scan begins anywhere else, they are of events that
-/// it is about to read again, or of others. So whoever keeps the place keeps the turns' mark with it,
+/// it is about to read again, or of others. So a scan that keeps the place keeps the turns' mark with it,
 /// and turns with another mark are none.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct OpenTurns {
@@ -391,7 +391,7 @@ mod tests {
         assert!(open.of("there", mark.as_deref()).is_empty());
         let mut later = turns.clone();
         later.show(S, &LineHash::of("a"), ACTED);
-        let mut after = open.clone();
+        let mut after = open;
         after.keep("here", later);
         assert!(after.of("here", mark.as_deref()).is_empty(), "they went on since");
         after.keep("here", Turns::default());

@@ -170,7 +170,7 @@ impl<'a> ScanPass<'a> {
     fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
         let is_meant = matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
         let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
-        // Whoever tells memory something may only say back what memory has told.
+        // A person or tool that tells memory something may only say back what memory has told.
         let said = (talks || is_meant).then(|| words_of(heard.payload)).flatten();
         let recalled = self.task.recalled;
         let mut quoting = said.as_deref().map_or(Quoting::Nothing, |said| recalled.quoted_by(said));

@@ -92,7 +92,7 @@ pub(super) fn replayed(
     Ok(machine)
 }
 
-/// Takes what is on record of every phase, in whatever order they came to it: one that asks a person,
+/// Takes what is on record of every phase, in whatever order the phases ended: one that asks a person,
 /// was cut off, or is led by a session that is not over, holds up none but those that wait for it.
 fn feed_phases(
     journal: &dyn Journal,

@@ -1,7 +1,7 @@
 //! What a flow does where sessions may not be nested deeper: give up, ask for more, or do with one
 //! session what several would have done.
 
-use spore_compose::{CoordinatorPlan, LayerMode};
+use spore_compose::CoordinatorPlan;
 use spore_config::Config;
 use spore_model::Outcome;
 
@@ -28,23 +28,16 @@ pub(crate) fn too_deep(
     nesting: Nesting,
 ) -> Option<String> {
     let set_aside = match planned {
-        Planned::Campaign { plan } => plan.coordinator.as_ref().map_or(0, led_below),
+        Planned::Campaign { plan } => plan.coordinator.as_ref().map_or(0, CoordinatorPlan::led),
         _ => 0,
     };
-    let more = led_below(made).saturating_sub(set_aside);
+    let more = made.led().saturating_sub(set_aside);
     (nesting.left() <= more).then(|| {
         let limit = nesting.limit;
         format!(
             "a session that leads a phase is one level of sessions more, and the limit is {limit}"
         )
     })
-}
-
-/// How many layers below a coordinator, one above the other, are led by a session.
-pub(crate) fn led_below(plan: &CoordinatorPlan) -> u32 {
-    let is_led = |mode: LayerMode| u32::from(!mode.is_tool());
-    let most = plan.phases.iter().map(|phase| is_led(phase.orchestrator.mode)).max();
-    is_led(plan.mode) + most.unwrap_or(0)
 }
 
 /// Fits a plan to the levels that are left.
@@ -82,6 +75,8 @@ pub(crate) fn fitted(
 
 #[cfg(test)]
 mod tests {
+    use spore_compose::LayerMode;
+
     use super::*;
 
     #[test]

@@ -1,12 +1,9 @@
 //! The turn of one stage: its work, and whether what it left is what later stages take it for.
 
-use std::path::Path;
-
 use spore_compose::{
     ChildEnd, Diagnosis, Grade, MadeFor, PhasesWork, PlannedWork, RoundsPlan, StagePlan, StageWork,
     read_items,
 };
-use spore_effects::files::Beneath;
 use spore_model::{CommitId, Fault, Outcome};
 
 use crate::flows::execs::{Exec, tail};
@@ -108,12 +105,6 @@ impl StageTurn<'_> {
 }
 
 impl ActiveFlow<'_> {
-    /// Reads a file where a flow without a branch works. Sessions write there and this process is
-    /// in no sandbox, so a link anywhere on the way leads nowhere.
-    pub(crate) fn own_file(&self, path: &str) -> Option<Vec<u8>> {
-        Beneath::open(&self.own_dir).ok()?.read(Path::new(path), self.config.commit.max_bytes).ok()
-    }
-
     /// Reads a file of the flow's work: in a commit, or where a flow without a branch works.
     pub(crate) fn text_at(&self, at: Option<&CommitId>, path: &str) -> Result<Option<String>> {
         let content = match (&self.branch, at) {

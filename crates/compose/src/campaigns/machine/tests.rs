@@ -276,7 +276,7 @@ fn every_end_of_a_phase_means_what_the_table_says() {
     ");
 }
 
-/// Nobody knows how far it came, so neither a round of healing nor a session that leads does it twice.
+/// No record says how far it came, so neither a round of healing nor a session that leads does it twice.
 #[test]
 fn a_phase_that_took_too_long_and_may_not_be_done_again_is_not_healed() {
     let mut plan = bare("a b");
