@@ -2,11 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spore_model::{Park, Run, RunId, RunKind, RunState, RunStatus, Timestamp};
+use spore_model::{Park, Run, RunId, RunKind, RunState, RunStatus, SessionNotes, Timestamp};
 use spore_store::{Journal, JournalError};
 
 use crate::questions::asks_a_person;
-use crate::report::resets_at;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NextStep {
@@ -116,6 +115,23 @@ pub(crate) fn racers(race: &Run) -> impl Iterator<Item = RunId> {
     let racers = race.settings.get("racers").and_then(serde_json::Value::as_array);
     let run = |racer: &serde_json::Value| racer.get("run")?.as_str()?.parse().ok();
     racers.into_iter().flatten().filter_map(run)
+}
+
+/// Returns when the limit is over that the newest session of a parked run met.
+fn resets_at(journal: &dyn Journal, run: &Run) -> Result<Option<Timestamp>, JournalError> {
+    if run.state != RunState::Parked {
+        return Ok(None);
+    }
+    let mut newest: Option<(Timestamp, Timestamp)> = None;
+    let mut below = vec![run.id];
+    while let Some(parent) = below.pop() {
+        for child in journal.children(parent)? {
+            let until = SessionNotes::of_row(&child).resets_at;
+            newest = newest.max(until.map(|until| (child.started, until)));
+            below.push(child.id);
+        }
+    }
+    Ok(newest.map(|(_, until)| until))
 }
 
 /// A campaign that waits for a look at its plan says so in these words.

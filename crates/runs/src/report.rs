@@ -191,26 +191,6 @@ fn live_of(
     Ok(running)
 }
 
-/// Returns when the limit is over that the newest session of a parked run met.
-pub(crate) fn resets_at(
-    journal: &dyn Journal,
-    run: &Run,
-) -> Result<Option<Timestamp>, JournalError> {
-    if run.state != RunState::Parked {
-        return Ok(None);
-    }
-    let mut newest: Option<(Timestamp, Timestamp)> = None;
-    let mut below = vec![run.id];
-    while let Some(parent) = below.pop() {
-        for child in journal.children(parent)? {
-            let until = SessionNotes::of_row(&child).resets_at;
-            newest = newest.max(until.map(|until| (child.started, until)));
-            below.push(child.id);
-        }
-    }
-    Ok(newest.map(|(_, until)| until))
-}
-
 /// What is on record of a session that stands by itself.
 #[derive(serde::Deserialize)]
 struct SpawnedResult {
