@@ -269,7 +269,8 @@ impl Agent for ApiAgent {
         let (endpoint, model, tools, mcp) = match prepared {
             Ok(prepared) => prepared,
             Err(missing) => {
-                let cost = self.settings.local.as_ref().map(|_| Usd::ZERO);
+                // No server was asked, so that is known and no estimate.
+                let cost = Some(Usd::ZERO);
                 let ended = SessionReport::ended(Outcome::Failure, Some(missing));
                 return Ok(SessionReport { cost, ..ended });
             }

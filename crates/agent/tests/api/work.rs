@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spore_agent::api::Protocol;
 use spore_agent::{AgentEvent, McpServer, Request, SessionReport, ToolPolicy};
-use spore_model::{Outcome, ToolGroup, Usage};
+use spore_model::{Outcome, ToolGroup, Usage, Usd};
 use spore_scripted_model::{ModelScenario, ModelServer, Turn, TurnStop, When};
 use spore_tools::ToolAnswer;
 use spore_tools::graph::declared_for;
@@ -316,6 +316,7 @@ fn what_is_missing_is_told_without_a_call() {
         change(&mut scene.request);
         let report = scene.play();
         assert_eq!((report.outcome, scene.server.totals().requests), (Outcome::Failure, 0));
+        assert_eq!(report.cost, Some(Usd::ZERO), "who was never asked is paid nothing");
         report.reason.unwrap()
     };
     assert_eq!(reason(&|request| request.model = None), "no model was named");
