@@ -146,7 +146,7 @@ pub(crate) fn a_flow_file_says_which_of_its_layers_a_session_leads() {
     assert_eq!(led["cost"]["usd"], 1.125, "a session led: {led:#}");
 }
 
-/// A stage that is not idempotent is not run again after it took too long, whoever leads.
+/// A stage that is not idempotent is not run again after it took too long, where a session leads as in tool mode.
 #[test]
 fn a_session_that_leads_tries_a_stage_as_often_as_the_stage_says() {
     let flow = FLOW.replace(

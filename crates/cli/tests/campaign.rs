@@ -922,7 +922,7 @@ fn end_of(env: &TestEnv) -> (String, Vec<String>, String, Value, Value) {
 }
 
 /// Every session is booked once; those that came to their end cost what they cost in a campaign
-/// that nobody killed, and only those that were cut off come on top.
+/// without a kill, and only those that were cut off come on top.
 #[track_caller]
 fn the_books_agree(env: &TestEnv, cost: &Value, expected: &Value) {
     let shown = scenes::shown(env);

@@ -76,7 +76,7 @@ fn a_directory_that_was_edited_before_a_run_goes_on_is_looked_at_again() {
     let resumed = env.spore(&["resume", "--json"]).code(0).json();
     assert_eq!(resumed["run"]["outcome"], "success", "{resumed:#}");
     assert_ne!(about(&env, "src/price/tax")["metadata"]["key"], before);
-    // The report that was asked for is written by whoever brings the run to its end.
+    // The report that was asked for is written by the process that brings the run to its end.
     let report = std::fs::read_to_string(env.repo().join("report.md")).unwrap();
     assert!(report.contains("A shop in Rust."), "{report}");
     std::fs::remove_file(env.repo().join("report.md")).unwrap();

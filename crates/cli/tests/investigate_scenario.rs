@@ -85,7 +85,7 @@ fn each_pass_shapes_the_next_and_leaves_its_files() {
     assert_eq!((&counts["looked_at"], &counts["skipped"]), (&json!(4), &json!(2)), "{answer:#}");
     assert_eq!(about(&env, "src/part.rs")["content"], "First.");
 
-    // Survey and notes reach the loops; tools that mislead do not, whoever would perform them.
+    // Survey and notes reach the loops; tools that mislead do not, neither served ones nor the agent's.
     let look = asked_first(&server, "Describe the directory src of");
     let told = look.to_string();
     assert!(told.contains("NOTE-OF-SURVEY") && told.contains("NOTE-OF-PLAN"), "{told}");
@@ -262,7 +262,7 @@ fn a_flag_stands_until_what_raised_it_is_looked_at_again() {
     env.commit_all("a file more");
     let answer = run(&env, &flagging(), &[]).code(0).json();
     assert_eq!(flags(&answer), ["loses money", "no licence", "is short"]);
-    // A task file has what was flagged in a file that nobody described.
+    // A task file has what was flagged in a file without a description.
     let told = env.spore(&["context", "mend src/b.rs"]).code(0).stdout;
     assert!(told.contains("`src/b.rs`: Not described.\n  - flagged: info: is short"), "{told}");
     // The look after an edit is told what is known of the other file, and reads the edited one.

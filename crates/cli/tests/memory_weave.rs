@@ -151,7 +151,7 @@ fn a_fragment_that_the_ledger_refuses_leaves_the_task() {
     );
     let why = woven["tasks"][0]["why"].as_str().unwrap();
     assert!(why.contains("is not in the ledger") && why.contains("is internal"), "{why}");
-    // Put right by whoever changed it, it is no reason any more.
+    // A person puts the file right, and it is no reason any more.
     std::fs::write(&first, text).unwrap();
     let woven = weave(&env, 0);
     assert!(inbox(&env).is_empty(), "{woven}");

@@ -237,7 +237,7 @@ fn a_limit_that_a_verifier_meets_is_that_of_the_verifiers_agent() {
     });
     interrupt(&env, &child);
     let output = env.finish(child).code(20);
-    // No coder of the second is paid for what nobody could look at.
+    // No coder of the second is paid for what no verifier could look at.
     let report = output.json();
     assert_eq!(statuses(&report), ["parked:quota", "waiting"], "{}", output.render());
     let told = "api is over its limit: the loop goes on by itself at ";
