@@ -511,6 +511,9 @@ fn what_tasks_touch_is_found_by_their_context_and_keeps_them_apart() {
         (&json!(["docs"]), &false.into(), &Value::Null),
         "{plan:#}"
     );
+    // A person is told by number: the list may name no ids.
+    let told = with_loop(&env, &["--plan", "-q"]).code(0).stdout;
+    assert!(told.contains("not beside 1"), "{told}");
     // Without a look nothing is guessed.
     let plain = with_loop(&env, &["--dry-run", "--json", "-q"]).code(0).json();
     assert_eq!(

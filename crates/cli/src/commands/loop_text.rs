@@ -96,7 +96,7 @@ pub(super) fn plan(plan: &LoopPlan) -> String {
     let source = if plan.source == "-" { "stdin" } else { &plan.source };
     let mut text = format!("Would work through {tasks} of {}\n", plain::line(source));
     for (task, number) in plan.tasks.iter().zip(1..) {
-        text.push_str(&planned(task, number));
+        text.push_str(&planned(task, number, &plan.tasks));
     }
     let agent = match plan.backend.as_str() {
         "" => "no agent yet",
@@ -112,7 +112,7 @@ pub(super) fn plan(plan: &LoopPlan) -> String {
     text
 }
 
-fn planned(task: &PlannedTask, number: u32) -> String {
+fn planned(task: &PlannedTask, number: u32, all: &[PlannedTask]) -> String {
     let past = match task.past_cost {
         Some(cost) => format!("{cost} in the mean of {}", counted(task.past_runs, "run")),
         None => "nothing like it yet".to_owned(),
@@ -130,6 +130,13 @@ fn planned(task: &PlannedTask, number: u32) -> String {
     };
     more("after", &task.after);
     more(if task.guessed { "touches, by its context:" } else { "touches" }, &task.touches);
-    more("not beside", &task.apart_from);
+    // By their numbers here: ids that nobody wrote stand nowhere in this text.
+    let numbers: Vec<String> = all
+        .iter()
+        .zip(1_u32..)
+        .filter(|(other, _)| task.apart_from.contains(&other.id))
+        .map(|(_, number)| number.to_string())
+        .collect();
+    more("not beside", &numbers);
     text
 }
