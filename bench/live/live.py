@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
@@ -32,12 +33,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Served:
-    """The model's server, ended with us."""
+    """The model's server, ended with us: the one that was installed, or a `llama-server`."""
 
-    def __init__(self, model, threads, port=0):
-        words = [weights.python(), HERE / "serve.py", weights.weights(model)]
-        more = ["--context", str(arms.CONTEXT), "--threads", str(threads), "--port", str(port)]
-        self.words = [*words, *more]
+    def __init__(self, model, asked, port=0):
+        self.program = asked.server
+        if self.program:
+            self.words = llama_server(self.program, weights.weights(model), asked.threads, port)
+        else:
+            words = [weights.python(), HERE / "serve.py", weights.weights(model)]
+            more = ["--context", str(arms.CONTEXT), "--threads", str(asked.threads)]
+            self.words = [*words, *more, "--port", str(port)]
         # Processor seconds of servers that ended, and of this one when it was last asked.
         self.earlier = self.latest = 0.0
         self.start()
@@ -46,13 +51,19 @@ class Served:
 
     def start(self):
         log = open(weights.home() / "server.log", "a")
-        self.process = subprocess.Popen(
-            self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-        )
-        self.served = self.process.stdout.readline().strip()
+        if self.program:
+            self.process = subprocess.Popen(
+                self.words, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+            self.served = f"http://127.0.0.1:{self.words[-1]}"
+        else:
+            self.process = subprocess.Popen(
+                self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+            self.served = self.process.stdout.readline().strip()
         if not self.served:
             sys.exit(f"live: the server did not start, see {log.name}")
-        self.wait()
+        self.wait(log.name)
 
     def start_again(self):
         """Puts a new server in the place of one that is gone."""
@@ -61,9 +72,11 @@ class Served:
         self.start()
         self.memo.address = self.served
 
-    def wait(self):
+    def wait(self, log):
         """Waits until the weights are loaded: before that it answers 503."""
         for _ in range(600):
+            if self.process.poll() is not None:
+                sys.exit(f"live: the server did not start, see {log}")
             try:
                 urllib.request.urlopen(f"{self.served}/v1/models", timeout=10).close()
                 return
@@ -92,7 +105,8 @@ class Served:
 
     def end(self):
         try:
-            self.process.stdin.close()
+            # Ours ends with its input; `llama-server` reads none.
+            self.process.terminate() if self.program else self.process.stdin.close()
         except OSError:
             pass
         try:
@@ -100,6 +114,18 @@ class Served:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def llama_server(program, model, threads, port):
+    """Returns the call of a `llama-server` that answers as ours does (`serve.py`)."""
+    if port == 0:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+    words = [program, "--model", model, "--alias", MODEL, "--parallel", "1", "--jinja", "--temp", "0"]
+    words += ["--seed", "1", "--ctx-size", str(arms.CONTEXT)]
+    words += ["--threads", str(threads), "--threads-batch", str(threads), "--host", "127.0.0.1"]
+    return [str(word) for word in [*words, "--port", port]]
 
 
 def run(asked):
@@ -112,7 +138,7 @@ def run(asked):
         weights.say(f"{len(rows) - len(own)} rows are of another budget or track: not counted")
     done = {(row["task"], row["arm"]) for row in own}
     again = STARTS
-    with Served(MODEL, asked.threads) as served:
+    with Served(MODEL, asked) as served:
         bench = arms.Bench(asked.spore, served)
         for exercise in exercises:
             for arm in arms.ARMS:
@@ -143,6 +169,7 @@ def main():
     parser.add_argument("--tasks", type=int, default=track.COUNT)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--server", help="a `llama-server` instead of the one that `install` brings")
     parser.add_argument("--only", action="append", help="of the cases: this one, may be repeated")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
@@ -153,10 +180,10 @@ def main():
     elif asked.task == "run":
         run(asked)
     elif asked.task == "cases":
-        with Served(MODEL, asked.threads) as served:
+        with Served(MODEL, asked) as served:
             cases.play(arms.Bench(asked.spore, served), track.Track(asked.track).exercises(), asked.only)
     elif asked.task == "serve":
-        with Served(MODEL, asked.threads, asked.port) as served:
+        with Served(MODEL, asked, asked.port) as served:
             weights.say(f"{MODEL} at {served.served}")
             try:
                 sys.stdin.read()

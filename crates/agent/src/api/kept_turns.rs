@@ -34,6 +34,8 @@ pub(super) struct TurnCounts {
     pub(super) faults: u32,
     pub(super) calls: u32,
     #[serde(default)]
+    pub(super) has_changed: bool,
+    #[serde(default)]
     pub(super) repeated: RepeatedCalls,
     pub(super) last_input: u64,
     pub(super) longest_input: u64,

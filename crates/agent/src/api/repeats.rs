@@ -1,69 +1,80 @@
-//! A model that makes one and the same call over and over.
+//! A model that asks over and over for what it has been told.
 //!
-//! Small models do: a call fails, and the next answer is the same call. The answer says so from the
-//! second time on, and the session ends when that does not help, for what is left of its turns would
-//! be paid for nothing.
+//! Small models do: a call fails, and the next answer is the same call; or a file is read, the tests
+//! are run, and the file is read once more, until all turns are used up. The answer says so, and the
+//! session ends when that does not help, for what is left of its turns would be paid for nothing.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
 use super::conversation::RequestedCall;
 
-/// The calls of the newest turn and of the one with calls before it, each with how many turns in a row
-/// made it to the same end.
+/// What calls have brought since a file was last changed, and how many turns brought nothing new.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct RepeatedCalls {
     turn: u32,
-    newest: Vec<CountedCall>,
-    before: Vec<CountedCall>,
+    /// Sums of calls with their answers, numbers aside, and those of the answers to the letter. Another
+    /// version of Spore may make other sums, and then counts from the beginning.
+    known: BTreeMap<u64, u64>,
+    /// What the newest turn has added to them: it has not read that yet.
+    unread: BTreeMap<u64, u64>,
+    /// Turns in a row, with the newest, that brought nothing new.
+    idle: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct CountedCall {
-    /// A sum of the call and its answer. Another version of Spore may make another sum, and then
-    /// counts from the beginning.
-    sum: u64,
-    times: u32,
+/// A call whose answer is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KnownAnswer {
+    /// To the letter: else it is another in its numbers alone, as times of tests are.
+    pub(super) is_same: bool,
 }
 
 impl RepeatedCalls {
-    /// Returns how often in a row all that the newest turn did was done. A turn with something new in
-    /// it is no repetition, and has one.
+    /// Returns how many turns in a row were made for one and the same: 1 where the newest brought
+    /// something new.
     pub(super) fn times(&self) -> u32 {
-        self.newest.iter().map(|call| call.times).min().unwrap_or(0)
+        self.idle + u32::from(self.turn > 0)
     }
 
-    /// Counts a call that `turn` made and `answer` answered; returns what the model is told if the
-    /// turn before made it too. A call that one turn makes several times counts once: the model has not
-    /// read what came of it.
+    /// Counts a call that `turn` made and `answer` answered; returns whether an earlier turn had that
+    /// answer already. A call that one turn makes several times counts once: the model has not read
+    /// what came of it. What `changes` a file makes all answers new.
     pub(super) fn count(
         &mut self,
         turn: u32,
         call: &RequestedCall,
         answer: &str,
-    ) -> Option<String> {
-        let mut hasher = DefaultHasher::new();
-        let arguments = call.arguments.as_ref().map(ToString::to_string);
-        (&call.name, arguments, answer).hash(&mut hasher);
-        let sum = hasher.finish();
+        changes: bool,
+    ) -> Option<KnownAnswer> {
         if self.turn != turn {
-            self.before = std::mem::take(&mut self.newest);
+            self.known.append(&mut self.unread);
             self.turn = turn;
+            self.idle += 1;
         }
-        let known = self.before.iter().find(|call| call.sum == sum);
-        let times = 1 + known.map_or(0, |call| call.times);
-        if self.newest.iter().all(|call| call.sum != sum) {
-            self.newest.push(CountedCall { sum, times });
+        let arguments = call.arguments.as_ref().map(ToString::to_string);
+        let words: String = answer.chars().filter(|one| !one.is_ascii_digit()).collect();
+        let sum = sum_of(&(&call.name, arguments, words));
+        let known = self.known.get(&sum).copied();
+        // The same lines in the same place once more are no change.
+        if changes && known.is_none() {
+            self.known.clear();
+            self.unread.clear();
         }
-        (times > 1).then(|| {
-            format!(
-                "You made this very call {times} times in a row, and its answer is the same as \
-                 before. Do the next step now: make another call, or end where all is done."
-            )
-        })
+        if known.is_none() {
+            self.idle = 0;
+        }
+        self.unread.insert(sum, sum_of(&answer));
+        known.map(|exact| KnownAnswer { is_same: exact == sum_of(&answer) })
     }
+}
+
+fn sum_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -72,51 +83,72 @@ mod tests {
 
     use super::*;
 
-    fn call(name: &str, path: &str) -> RequestedCall {
-        RequestedCall {
-            id: format!("{name} {path}"),
-            name: name.to_owned(),
-            arguments: Some(json!({ "path": path })),
+    /// A call: its name, its path and its answer.
+    type Called<'a> = (&'a str, &'a str, &'a str);
+
+    /// How often in a row, and how many answers were known.
+    type Counted = (u32, usize);
+
+    /// Returns what is counted after each turn, and how many of its answers were known.
+    fn counted(turns: &[&[Called<'_>]]) -> Vec<Counted> {
+        let mut repeated = RepeatedCalls::default();
+        let mut turn = |(number, calls): (u32, &&[Called<'_>])| {
+            let known = calls.iter().filter(|(name, path, answer)| {
+                let call = RequestedCall {
+                    id: format!("{name} {path}"),
+                    name: (*name).to_owned(),
+                    arguments: Some(json!({ "path": path })),
+                };
+                repeated.count(number, &call, answer, *name == "edit").is_some()
+            });
+            let known = known.count();
+            (repeated.times(), known)
+        };
+        (1..).zip(turns).map(&mut turn).collect()
+    }
+
+    #[test]
+    fn what_was_told_is_no_news_until_a_file_changes() {
+        let read: &[_] = &[("read", "a", "x")];
+        let run: &[_] = &[("run", "", "2 tests in 0.3 s")];
+        let again: &[_] = &[("run", "", "2 tests in 0.4 s")];
+        let failed: &[_] = &[("run", "", "1 failed")];
+        let edit: &[_] = &[("edit", "a", "changed")];
+        let other: &[_] = &[("edit", "b", "changed")];
+        let cases: &[(&[&[Called<'_>]], &[Counted])] = &[
+            (&[read, read, read], &[(1, 0), (2, 1), (3, 1)]),
+            (&[read, run, read, again], &[(1, 0), (1, 0), (2, 1), (3, 1)]),
+            (&[run, failed, failed], &[(1, 0), (1, 0), (2, 1)]),
+            (&[read, run, edit, run, read, run], &[(1, 0), (1, 0), (1, 0), (1, 0), (1, 0), (2, 1)]),
+            (&[edit, edit, edit], &[(1, 0), (2, 1), (3, 1)]),
+            (&[read, edit, other, edit, read], &[(1, 0), (1, 0), (1, 0), (1, 0), (1, 0)]),
+        ];
+        for (turns, expected) in cases {
+            assert_eq!(counted(turns), *expected, "{turns:?}");
         }
     }
 
     #[test]
-    fn only_the_same_call_to_the_same_end_is_a_repetition() {
-        let mut repeated = RepeatedCalls::default();
-        let mut times = |turn, name, path, answer: &str| {
-            let is_told = repeated.count(turn, &call(name, path), answer).is_some();
-            (repeated.times(), is_told)
-        };
-        assert_eq!(times(1, "read", "a", "x"), (1, false));
-        assert_eq!(times(1, "read", "a", "x"), (1, false), "in one answer");
-        assert_eq!(times(2, "read", "a", "x"), (2, true));
-        assert_eq!(times(3, "read", "a", "x"), (3, true));
-        assert_eq!(times(4, "read", "a", "y"), (1, false), "something changed");
-        assert_eq!(times(5, "read", "b", "y"), (1, false));
-        assert_eq!(times(6, "list", "b", "y"), (1, false));
-        assert_eq!(times(7, "list", "b", "y"), (2, true));
+    fn a_turn_with_something_new_is_no_repetition() {
+        let (a, b, c) = (("read", "a", "x"), ("read", "b", "x"), ("read", "c", "x"));
+        let turns: &[&[_]] = &[&[a, a], &[a, b], &[b, a], &[a, b, c], &[c]];
+        assert_eq!(counted(turns), [(1, 0), (1, 1), (2, 2), (1, 2), (2, 1)]);
     }
 
     #[test]
-    fn a_turn_of_several_calls_is_a_repetition_where_all_of_them_are() {
+    fn an_answer_that_is_another_in_its_numbers_is_told_as_such() {
         let mut repeated = RepeatedCalls::default();
-        let mut turn = |turn, paths: &[&str]| {
-            let told = paths.iter().map(|path| repeated.count(turn, &call("read", path), "x"));
-            let told = told.filter(Option::is_some).count();
-            (repeated.times(), told)
-        };
-        assert_eq!(turn(1, &["a", "b"]), (1, 0));
-        assert_eq!(turn(2, &["a", "b"]), (2, 2));
-        assert_eq!(turn(3, &["b", "a"]), (3, 2), "in another order");
-        assert_eq!(turn(4, &["a", "b", "c"]), (1, 2), "something is new");
-        assert_eq!(turn(5, &["c"]), (2, 1));
-        assert_eq!(turn(6, &["a"]), (1, 0));
+        let call = RequestedCall { id: String::new(), name: "run".to_owned(), arguments: None };
+        let mut count = |turn, answer| repeated.count(turn, &call, answer, false);
+        assert_eq!(count(1, "in 0.3 s"), None);
+        assert_eq!(count(2, "in 0.4 s"), Some(KnownAnswer { is_same: false }));
+        assert_eq!(count(3, "in 0.4 s"), Some(KnownAnswer { is_same: true }));
     }
 
     #[test]
     fn what_an_earlier_version_kept_is_counted_from_the_beginning() {
-        let kept = json!({ "sum": 7, "times": 3, "turn": 3 });
+        let kept = json!({ "newest": [{ "sum": 7, "times": 3 }], "before": [], "turn": 3 });
         let repeated: RepeatedCalls = serde_json::from_value(kept).unwrap();
-        assert_eq!(repeated.times(), 0);
+        assert_eq!(repeated.times(), 1);
     }
 }

@@ -18,7 +18,7 @@ use super::endpoint::Endpoint;
 use super::exchange::{ModelExchange, NoAnswer};
 use super::history::{self, TaskTooLong};
 use super::kept_turns::{EarlierTurns, TurnCounts, TurnKeeper};
-use super::repeats::RepeatedCalls;
+use super::repeats::{KnownAnswer, RepeatedCalls};
 use super::{ApiSettings, CallForm};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
@@ -106,6 +106,8 @@ pub(super) struct LoopProgress {
     faults: u32,
     /// Calls that were made.
     calls: u32,
+    /// A file was changed by a call that was written as text.
+    has_changed: bool,
     repeated: RepeatedCalls,
     usage: Usage,
     last_input: u64,
@@ -217,6 +219,7 @@ impl ToolLoop<'_> {
         (progress.nudges, progress.faults, progress.calls) =
             (counts.nudges, counts.faults, counts.calls);
         (progress.last_input, progress.longest_input) = (counts.last_input, counts.longest_input);
+        progress.has_changed = counts.has_changed;
         progress.repeated = counts.repeated;
         self.call_form = counts.call_form.unwrap_or(self.call_form);
         if let Some(reply) = &reply {
@@ -242,6 +245,7 @@ impl ToolLoop<'_> {
             nudges: self.progress.nudges,
             faults: self.progress.faults,
             calls: self.progress.calls,
+            has_changed: self.progress.has_changed,
             repeated: self.progress.repeated.clone(),
             last_input: self.progress.last_input,
             longest_input: self.progress.longest_input,
@@ -259,7 +263,7 @@ impl ToolLoop<'_> {
             Some(format!("its {} turns were used up", self.request.limits.turns))
         } else if self.progress.repeated.times() >= self.settings.repeats.max(2) {
             let times = self.progress.repeated.times();
-            Some(format!("it made the same call {times} times in a row, each with the same answer"))
+            Some(format!("{times} answers in a row asked for what it had been told"))
         } else if !self.room.is_small && self.progress.last_input as f64 > budget {
             Some(format!("its context was full: {} tokens", self.progress.last_input))
         } else if let (Some(cost), Some(cap)) = (self.cost(), self.request.limits.usd)
@@ -506,10 +510,26 @@ impl ToolLoop<'_> {
         CallAnswer { id: call.id.clone(), text, is_error: answer.is_error }
     }
 
-    /// Counts a call that was written as text; returns what the model is told if it is one from before.
-    /// Native calls are not counted: large models ask for what changes until it does.
-    pub(super) fn count_repeated(&mut self, call: &RequestedCall, answer: &str) -> Option<String> {
-        self.progress.repeated.count(self.progress.turns, call, answer)
+    /// Counts a call that was written as text; returns whether its answer was known. Native calls are not
+    /// counted: large models ask for what changes until it does.
+    pub(super) fn count_repeated(
+        &mut self,
+        call: &RequestedCall,
+        answer: &CallAnswer,
+    ) -> Option<KnownAnswer> {
+        let tool = self.tools.get(&call.name);
+        let changes = !answer.is_error && tool.is_some_and(|tool| tool.reach == Reach::Write);
+        self.progress.has_changed |= changes;
+        self.progress.repeated.count(self.progress.turns, call, &answer.text, changes)
+    }
+
+    /// Returns whether a written call has changed a file.
+    pub(super) fn has_changed(&self) -> bool {
+        self.progress.has_changed
+    }
+
+    pub(super) fn can_write(&self) -> bool {
+        self.tools.tools().iter().any(|tool| tool.reach == Reach::Write)
     }
 
     /// Keeps the answers of the newest turn whole where the model was told in their place that they are

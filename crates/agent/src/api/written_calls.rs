@@ -1,7 +1,6 @@
 //! What the tool loop does with answers whose calls are written as text.
 
 use spore_model::Outcome;
-use spore_tools::Reach;
 use spore_tools::written::{self, HeldAnswer, WrittenAnswer, WrittenFault};
 
 use super::CallForm;
@@ -10,9 +9,12 @@ use super::tool_loop::ToolLoop;
 use crate::AgentWatch;
 
 const NOTHING_DONE: &str = "You have called no tool, so nothing was changed, whatever you say. \
-                            Code that you only show is not saved. Answer with nothing but a \
-                            block that calls a tool, such as\n\n```json\n{\"name\": \"read\", \
-                            \"arguments\": {\"path\": \"PATH\"}}\n```";
+                            Code that you only show is not saved. To save a file answer with \
+                            nothing but a block that begins with `write` and its path, and holds \
+                            every line of it. To look at one first answer with\n\n\
+                            ```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"PATH\"}}\n```";
+
+const KNOWN: &str = "You were told this before, and nothing has changed since.";
 
 const CUT: &str =
     "Your answer was cut off at its longest, so nothing of it was done. Say less at once.";
@@ -76,11 +78,17 @@ impl ToolLoop<'_> {
             let how = if answer.is_error { "failed" } else { "answers" };
             let shown =
                 |text: &str| format!("{} {how}:\n\n{}", call.name, spore_plain::fenced("", text));
-            match self.count_repeated(&call, &answer.text) {
-                Some(note) => {
-                    let both = shown(&format!("{}\n\n{note}", answer.text));
+            match self.count_repeated(&call, &answer) {
+                Some(known) => {
+                    let note = self.next_step(&call);
+                    let both = format!("{}\n\n{note}", shown(&answer.text));
                     // The model can still read what it was told, unless that had to make room.
-                    told.push(if self.room.has_left_out { both.clone() } else { shown(&note) });
+                    let is_there = known.is_same && !self.room.has_left_out;
+                    told.push(if is_there {
+                        format!("{}: {note}", call.name)
+                    } else {
+                        both.clone()
+                    });
                     whole.push(both);
                 }
                 None => {
@@ -114,11 +122,37 @@ impl ToolLoop<'_> {
         None
     }
 
+    /// What a model is told that asks again for what it knows. A small one goes on asking where it is
+    /// only told not to: it has to see the form of what it should do instead.
+    fn next_step(&self, call: &RequestedCall) -> String {
+        if !self.can_write() {
+            return format!("{KNOWN} Make another call, or end where all is done.");
+        }
+        if self.has_changed() {
+            return format!(
+                "{KNOWN} If the task is done, end now: answer with one sentence and without any \
+                 block. If it is not, change a file."
+            );
+        }
+        let path = call.arguments.as_ref().and_then(|given| given.get("path")?.as_str());
+        // Nobody is led to write over the tests that were only read.
+        if path.is_some_and(|path| path.to_lowercase().contains("test")) {
+            return format!(
+                "{KNOWN} Tests stay as they are: read or write the file that the task asks to change."
+            );
+        }
+        format!(
+            "{KNOWN} Asking again brings nothing. Change the file now: answer with nothing but a \
+             block of this form, with every line of the file as it has to be:\n\n\
+             ```write {}\n…\n```",
+            path.unwrap_or("PATH")
+        )
+    }
+
     /// What a model is told, so often and no more, that answers without a call and is likely not
     /// to have meant that.
     fn missing(&mut self, doubt: Option<WrittenFault>) -> Option<String> {
-        let is_idle =
-            !self.has_called() && self.tools.tools().iter().any(|tool| tool.reach == Reach::Write);
+        let is_idle = !self.has_called() && self.can_write();
         let told = match doubt {
             Some(WrittenFault { line, why }) => format!("Line {line} of your answer: {why}."),
             None if is_idle => NOTHING_DONE.to_owned(),

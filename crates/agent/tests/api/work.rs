@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use spore_agent::api::Protocol;
+use spore_agent::api::{CallForm, Protocol};
 use spore_agent::{AgentEvent, McpServer, Request, SessionReport, ToolPolicy};
 use spore_model::{Outcome, ToolGroup, Usage, Usd};
 use spore_scripted_model::{ModelScenario, ModelServer, Turn, TurnStop, When};
@@ -205,17 +205,60 @@ fn turns_context_and_money_have_an_end_and_what_was_said_is_kept() {
 fn a_model_that_makes_one_call_over_and_over_is_told_and_then_ended() {
     let list = Turn::says("```json\n{\"name\": \"list\"}\n```");
     let stuck = ModelScenario::new().turn(list.clone().sticky());
-    let reason = "it made the same call 4 times in a row, each with the same answer";
+    let reason = "4 answers in a row asked for what it had been told";
     check(&stuck, Outcome::Partial, reason, 4);
     let both = "```json\n{\"name\": \"list\"}\n```\n\n\
                 ```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"add.txt\"}}\n```";
     check(&ModelScenario::new().turn(Turn::says(both).sticky()), Outcome::Partial, reason, 4);
     // One that goes on otherwise when it is told is not ended.
-    let note = "You made this very call 2 times in a row";
+    let note = "You were told this before";
     let helped = ModelScenario::new()
         .turn(Turn::says("Done.").when(When::contains(note)))
         .turn(list.sticky());
     check(&helped, Outcome::Success, "", 3);
+}
+
+#[test]
+fn a_model_that_goes_round_in_circles_is_shown_what_to_do_instead() {
+    let read = |path: &str| {
+        Turn::says(&format!(
+            "```json\n{{\"name\": \"read\", \"arguments\": {{\"path\": \"{path}\"}}}}\n```"
+        ))
+    };
+    let list = Turn::says("```json\n{\"name\": \"list\"}\n```");
+    let write = Turn::says("```write add.txt\n1 + 1 = 2\n```");
+    let told = |text: &str, turn: Turn| turn.when(When::contains(text));
+    // It reads, lists and reads: the form of a change is there to be filled in, and after the change
+    // the same reading is new, once.
+    let scenario = ModelScenario::new()
+        .turn(told("end now: answer with one sentence", Turn::says("Done.")))
+        .turn(read("add.txt"))
+        .turn(list.clone())
+        .turn(read("add.txt"))
+        .turn(told("```write add.txt", write))
+        .turn(read("add.txt"))
+        .turn(read("add.txt"));
+    check(&scenario, Outcome::Success, "", 7);
+    // Where nothing comes of it the session ends: four answers brought nothing new.
+    let scenario = ModelScenario::new()
+        .turn(read("add.txt"))
+        .turn(list.clone())
+        .turn(read("add.txt"))
+        .turn(list)
+        .turn(read("add.txt").sticky());
+    check(&scenario, Outcome::Partial, "4 answers in a row asked for what it had been told", 5);
+    // Nobody is led to write over tests.
+    let mut scene = Scene::new(
+        Protocol::Chat,
+        ModelScenario::new()
+            .turn(read("test_add.txt"))
+            .turn(read("test_add.txt"))
+            .turn(told("Tests stay as they are", Turn::says("Done."))),
+    );
+    fs::write(scene.dir.path().join("checkout/test_add.txt"), "1 + 1 = 2").unwrap();
+    scene.settings.call_form = CallForm::Text;
+    let report = scene.play();
+    assert_eq!((report.outcome, report.turns), (Outcome::Success, 3), "{:?}", report.reason);
 }
 
 #[test]
@@ -229,7 +272,7 @@ fn a_model_that_asks_natively_until_something_changes_is_not_ended() {
         let report = scene.play();
         assert_eq!((report.outcome, report.turns), (Outcome::Success, 7), "{protocol:?}");
         let last = scene.server.requests().last().unwrap().body.to_string();
-        assert!(!last.contains("this very call"), "{protocol:?}");
+        assert!(!last.contains("told this before"), "{protocol:?}");
         assert_eq!(last.matches("1 + 1 = 3").count(), 6, "{protocol:?}");
     }
 }
