@@ -10,7 +10,7 @@ use spore_testkit::{TestEnv, wait_until_none};
 use crate::scenes::{self, WRITE_42, one_bounce, wait_for};
 
 /// A coder whose child ignores every polite signal, the first time.
-const STUBBORN: &str = r#"{ run = "test -e $HOME/waits || { trap '' INT TERM HUP; touch $HOME/waits; sleep 600 & wait; while :; do sleep 1; done; }" }"#;
+pub(crate) const STUBBORN: &str = r#"{ run = "test -e $HOME/waits || { trap '' INT TERM HUP; touch $HOME/waits; sleep 600 & wait; while :; do sleep 1; done; }" }"#;
 
 fn scene(waits: &str) -> TestEnv {
     scenes::with_scenario(&one_bounce(&format!("{waits}, {WRITE_42}")))

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test has the machine's environment")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -12,6 +12,7 @@ use spore_model::{Outcome, Run, RunId, RunKind, Usd};
 use spore_store::{Journal, RunQuery, SqliteJournal};
 use spore_testkit::{TestEnv, wait_until_none};
 
+use crate::cancel::STUBBORN;
 use crate::scenes;
 
 const SPORE: &str = env!("CARGO_BIN_EXE_spore");
@@ -469,6 +470,63 @@ fn ctrl_c_ends_what_a_session_has_started_with_the_session() {
     let stages = below.iter().filter(|run| run.kind == RunKind::Stage);
     for stage in stages {
         assert_eq!(stage.outcome, Some(Outcome::Interrupted), "{all:#?}");
+    }
+}
+
+/// Below a session in the project and below a stage in a checkout, whether or not the agent inside
+/// listens to signals, and whichever of both runs a person names.
+#[test]
+fn a_cancelled_run_takes_along_what_its_session_has_started_and_a_flow_goes_on() {
+    let stage = "stage o full t --backend replay --scenario helper.toml";
+    let spawn = [&["spawn", "--role", "operator", "--prompt", "outer"], PLAYED].concat();
+    let flow = [&["stage", "outer", "full", "t"], PLAYED].concat();
+    for (args, waits, names_nested) in [
+        (&spawn, scenes::WAIT_ONCE, false),
+        (&flow, scenes::WAIT_ONCE, true),
+        (&flow, STUBBORN, false),
+    ] {
+        let outer = session("operator", 0.25, &call(stage));
+        let env = scene(&outer, &[("helper", &session("helper", 0.125, waits))]);
+        env.write(
+            ".spore/flows/outer.toml",
+            "[executors.outer]\nrole = \"operator\"\n[orchestrators.outer]\n\
+             stages = [{ name = \"A\", executor = \"outer\", heal = 0, retry = 0 }]\n",
+        );
+        env.write(".spore/config.toml", FREE);
+        env.commit_all("what helps");
+        let child = env.start_in(&env.repo(), args, &[]);
+        scenes::wait_for("the session below", || env.dir().join("home/waits").exists());
+        let all = runs(&env);
+        let root = all.iter().find(|run| run.parent.is_none()).unwrap();
+        let nested = all.iter().find(|run| run.name == "o" && run.kind == RunKind::Stage).unwrap();
+        let named = if names_nested { nested } else { root };
+        let begun = Instant::now();
+        let output = env.spore(&["runs", "cancel", &named.id.to_string(), "--json"]).code(0);
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(2), "{took:?}: {}", output.render());
+        assert_eq!(output.json()["run"], root.id.to_string());
+        let left = wait_until_none(env.dir(), Duration::from_millis(200));
+        assert_eq!(left, [], "{args:?} {waits}");
+        let _ = env.finish(child);
+        for run in [root, nested] {
+            let shown = env.spore(&["runs", "show", &run.id.to_string(), "--json"]).code(0).json();
+            assert_eq!(shown["status"], "interrupted", "{args:?} {waits}: {shown:#}");
+        }
+        if root.kind == RunKind::Spawn {
+            // Nothing is kept of the conversation of a session by itself that this agent has.
+            let all = runs(&env);
+            assert!(all.iter().all(|run| !run.is_open()), "{all:#?}");
+            continue;
+        }
+        let _ = env.spore(&["resume"]).code(0);
+        let all = runs(&env);
+        assert!(all.iter().all(|run| !run.is_open()), "{all:#?}");
+        let root = all.iter().find(|run| run.parent.is_none()).unwrap();
+        assert_eq!(root.outcome, Some(Outcome::Success), "{all:#?}");
+        let nested = all.iter().filter(|run| run.name == "o" && run.kind == RunKind::Stage);
+        let nested: Vec<Option<Outcome>> = nested.map(|run| run.outcome).collect();
+        // What was begun is over with the session that began it; that one has it done again.
+        assert_eq!(nested, [Some(Outcome::Interrupted), Some(Outcome::Success)], "{all:#?}");
     }
 }
 
