@@ -9,6 +9,7 @@
 //! [`Probe`] marks each durable effect by name. It does nothing unless a test asks to be
 //! killed right before or after one.
 
+mod child;
 mod clock;
 pub mod files;
 mod ids;

@@ -10,12 +10,13 @@
 //! in: an agent's checkout, mostly. The program itself gets a PATH without such parts, for it
 //! starts others.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -24,6 +25,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::child::{Bond, Child, Program};
 use crate::clock::monotonic;
 use crate::files::Lock;
 use crate::programs;
@@ -155,22 +157,19 @@ impl Tool {
             _ => ToolError::Io { program: program.clone(), source },
         };
         let found = self.found().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        let mut child = self.command(&found).spawn().map_err(failed)?;
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut child = self.program(&found).start().map_err(failed)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let deadline = monotonic() + self.timeout;
-        let mut talk = ToolTalk::new(stdin, &self.stdin, (stdout, stderr)).map_err(failed)?;
+        let mut talk = ToolTalk::new(&self.stdin, pipes).map_err(failed)?;
         let in_time = talk.finish_by(deadline);
         if !matches!(in_time, Ok(true)) {
-            let _ = kill(pid, Signal::SIGKILL);
+            child.kill();
         }
         let [stdout, stderr] = talk.answers;
-        let status = wait_until(&mut child, monotonic() + self.timeout).map_err(failed)?;
+        let code = wait_until(&mut child, monotonic() + self.timeout).map_err(failed)?;
         if !in_time.map_err(failed)? {
             return Err(ToolError::TimedOut { program, seconds: self.timeout.as_secs() });
         }
-        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         Ok(ToolOutput { code, stdout, stderr })
     }
 
@@ -246,30 +245,35 @@ impl Tool {
         command
     }
 
-    #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
-    fn command(&self, program: &Path) -> Command {
-        let mut command = self.bare_command(program);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let parent = nix::unistd::getpid();
-        // SAFETY: between fork and exec only prctl and getppid are called.
-        unsafe {
-            command.pre_exec(move || {
-                nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
-                // We may have died before the line above took effect.
-                if nix::unistd::getppid() != parent {
-                    return Err(io::Error::other("the parent is gone"));
-                }
-                Ok(())
-            });
+    /// The program, which hears at once when we are killed.
+    #[expect(clippy::disallowed_methods, reason = "the program inherits what we see")]
+    fn program<'a>(&'a self, file: &'a Path) -> Program<'a> {
+        let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        env.insert("PATH".into(), programs::own_path().into());
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => env.insert(name.clone(), value.clone()),
+                None => env.remove(name),
+            };
         }
-        command
+        Program {
+            file,
+            args: self.args.clone(),
+            env: env.into_iter().collect(),
+            cwd: self.cwd.as_deref(),
+            listens: !self.stdin.is_empty(),
+            bond: Bond::Tied(Signal::SIGTERM),
+        }
     }
 }
+
+/// The pipes to a program: what it hears, what it answers, what it complains about.
+type ToolPipes = (Option<PipeWriter>, Option<PipeReader>, Option<PipeReader>);
 
 /// What is said to a program and what it answers, on one thread: a call of git takes about as long
 /// as the start of the three threads that would wait for its pipes.
 struct ToolTalk<'a> {
-    stdin: Option<ChildStdin>,
+    stdin: Option<PipeWriter>,
     /// What it has not been told yet.
     untold: &'a [u8],
     pipes: [Option<PipeReader>; 2],
@@ -277,19 +281,13 @@ struct ToolTalk<'a> {
 }
 
 impl<'a> ToolTalk<'a> {
-    fn new(
-        stdin: Option<ChildStdin>,
-        told: &'a [u8],
-        (stdout, stderr): (Option<ChildStdout>, Option<ChildStderr>),
-    ) -> io::Result<Self> {
-        let pipes = [stdout.map(OwnedFd::from), stderr.map(OwnedFd::from)];
-        let stdin = stdin.filter(|_| !told.is_empty());
+    fn new(untold: &'a [u8], (stdin, stdout, stderr): ToolPipes) -> io::Result<Self> {
+        let pipes = [stdout, stderr];
         for pipe in stdin.iter().map(AsFd::as_fd).chain(pipes.iter().flatten().map(AsFd::as_fd)) {
             let flags = OFlag::from_bits_retain(fcntl(pipe, FcntlArg::F_GETFL)?);
             fcntl(pipe, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
         }
-        let pipes = pipes.map(|pipe| pipe.map(PipeReader::from));
-        Ok(Self { stdin, untold: told, pipes, answers: [Vec::new(), Vec::new()] })
+        Ok(Self { stdin, untold, pipes, answers: [Vec::new(), Vec::new()] })
     }
 
     /// Drains both pipes while stdin is fed, so no full pipe can block the program. Returns
@@ -346,18 +344,15 @@ impl<'a> ToolTalk<'a> {
 }
 
 /// Waits for a program that has closed its output and so is about to end.
-fn wait_until(
-    child: &mut std::process::Child,
-    deadline: Instant,
-) -> io::Result<std::process::ExitStatus> {
+fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<i32> {
     // Mostly it takes the kernel a few hundredths of a millisecond.
     let mut pause = Duration::from_micros(20);
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+        if let Some(code) = child.try_wait()? {
+            return Ok(code);
         }
         if monotonic() > deadline {
-            child.kill()?;
+            child.kill();
             return child.wait();
         }
         std::thread::sleep(pause);

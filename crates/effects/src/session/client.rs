@@ -6,15 +6,13 @@
 //! to its grace.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Weak;
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::libc;
 use spore_model::SessionToken;
 
@@ -27,6 +25,7 @@ use super::{
     Enforced, ProcessIdentity, Recording, RecordingPlan, RootSupport, SHIM_ARG, SandboxRefusal,
     TOKEN_VAR,
 };
+use crate::child::{Bond, Child, Program};
 use crate::clock::{Clock, SystemClock, monotonic};
 
 /// In place of a socket: tells what this machine lets a session have.
@@ -139,7 +138,7 @@ impl Shim {
         // An executable that is no shim would not read, and we would not return.
         ours.set_write_timeout(Some(ANSWER_WITHIN)).map_err(failed)?;
         let told = recorded.as_ref().map(|(_, (_, theirs))| theirs);
-        let child = self.command(plan, &theirs, told).spawn().map_err(failed)?;
+        let child = self.program(plan, &theirs, told).start().map_err(failed)?;
         drop(theirs);
         let recorded = recorded.map(|(plan, (ours, _))| (plan, ours));
         let channel = Channel::new(ours);
@@ -162,40 +161,24 @@ impl Shim {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the other door to other programs, outer half")]
-    #[expect(unsafe_code, reason = "pre_exec: two async-signal-safe system calls")]
-    fn command(
-        &self,
+    /// The shim, which gets these two files: programs that other threads start do not.
+    fn program<'a>(
+        &'a self,
         plan: &ShimPlan,
         control: &UnixStream,
         recorded: Option<&UnixStream>,
-    ) -> Command {
-        let fd = control.as_raw_fd();
-        let recorded = recorded.map(AsRawFd::as_raw_fd);
-        let mut command = Command::new(&self.exe);
-        command
-            .arg(SHIM_ARG)
-            .arg(fd.to_string())
-            .args(recorded.map(|fd| fd.to_string()))
-            .env_clear()
-            .env(TOKEN_VAR, plan.token.as_str())
-            .stdin(if plan.stdin { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        // SAFETY: between fork and exec only setsid and fcntl are called, and the descriptors are
-        // open: our caller holds them until the fork is done.
-        unsafe {
-            command.pre_exec(move || {
-                // So early that a Ctrl-C at the terminal is never the shim's.
-                nix::unistd::setsid()?;
-                // Only in this child: programs that other threads start do not get it.
-                for fd in [Some(fd), recorded].into_iter().flatten() {
-                    fcntl(BorrowedFd::borrow_raw(fd), FcntlArg::F_SETFD(FdFlag::empty()))?;
-                }
-                Ok(())
-            });
+    ) -> Program<'a> {
+        let files: Vec<RawFd> =
+            [Some(control), recorded].into_iter().flatten().map(AsRawFd::as_raw_fd).collect();
+        let numbers = files.iter().map(|file| file.to_string().into());
+        Program {
+            file: &self.exe,
+            args: [SHIM_ARG.into()].into_iter().chain(numbers).collect(),
+            env: vec![(TOKEN_VAR.into(), plan.token.as_str().into())],
+            cwd: None,
+            listens: plan.stdin,
+            bond: Bond::Apart(files),
         }
-        command
     }
 }
 
@@ -295,9 +278,9 @@ pub struct Session {
 impl Session {
     fn new(mut shim: ShimProcess, enforced: Option<Enforced>, forwarder: Forwarder) -> Self {
         Self {
-            stdin: shim.child.stdin.take(),
-            stdout: shim.child.stdout.take(),
-            stderr: shim.child.stderr.take(),
+            stdin: shim.child.stdin.take().map(|pipe| OwnedFd::from(pipe).into()),
+            stdout: shim.child.stdout.take().map(|pipe| OwnedFd::from(pipe).into()),
+            stderr: shim.child.stderr.take().map(|pipe| OwnedFd::from(pipe).into()),
             recorder: None,
             shim,
             code: None,
@@ -440,7 +423,7 @@ impl ShimProcess {
     fn finish(&mut self) {
         match self.phase {
             ShimPhase::Waiting => {
-                let _ = self.child.kill();
+                self.child.kill();
             }
             ShimPhase::Running => self.channel.hang_up(),
             ShimPhase::Reaped => return,
@@ -449,7 +432,7 @@ impl ShimProcess {
         let was_running = self.phase == ShimPhase::Running;
         self.phase = ShimPhase::Reaped;
         // A shim that was itself killed has left its work to us.
-        if was_running && !ended.is_ok_and(|status| status.success()) {
+        if was_running && !ended.is_ok_and(|code| code == 0) {
             kill_by_token(&self.token);
         }
     }
