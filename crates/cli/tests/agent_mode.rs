@@ -183,6 +183,32 @@ fn what_the_parts_came_to_decides_and_never_the_words_of_the_session() {
     let _ = env.spore(&[&args[..], REPLAY].concat()).code(0);
 }
 
+/// Of a stage that says so itself, and of one that never says that it is enough.
+#[test]
+fn a_stage_that_a_session_leads_leaves_the_same_request_as_in_tool_mode() {
+    let repeated = FLOW.replace(
+        "\"SECOND\", executor = \"make\"",
+        "\"SECOND\", executor = \"make\", until = \"LGTM\", max_rounds = 1",
+    );
+    let steps = calls("run_exec", &["FIRST", "SECOND"]);
+    let doubts = leader(&steps)
+        .replace("STAGE_SECOND_COMPLETE", "STAGE_NEEDS_REFINEMENT: which of the two?");
+    for (flow, parts, reason) in [
+        (FLOW, &doubts, "which of the two?"),
+        (&repeated, &leader(&steps), "it does not say LGTM after 1 rounds"),
+    ] {
+        let requests = ["tool", "agent"].map(|mode| {
+            let env = scene_with(flow, parts);
+            let args = ["stage", "two", "full", "bread", "--mode", mode];
+            let _ = env.spore(&[&args[..], REPLAY].concat()).code(10);
+            scenes::artefact(&env, "refinements/exec-SECOND.md")
+        });
+        let ended = format!("SECOND ended with exit code 10: {reason}");
+        assert!(requests[0].contains(&ended), "{}", requests[0]);
+        assert_eq!(requests[0], requests[1]);
+    }
+}
+
 /// The tools of the other layers, of the graph, of roles, and names that are none of its parts.
 #[test]
 fn a_session_that_leads_reaches_nothing_but_its_own_parts() {

@@ -329,14 +329,23 @@ impl Orchestrator<'_> {
             let name = format!("{}{}", self.prefix, self.plan.stages[at].name);
             let artifact = (entry.artifact.as_deref(), entry.artifact_mark.as_ref());
             self.ground.signal(run, &name, &self.ground.points_at(artifact.0, artifact.1))?;
-            if entry.exit_code == Some(Outcome::NeedsRefinement.exit_code()) {
-                let end = self.recorded(at, entry)?;
-                let text = refinement(&name, &end, entry.attempts);
-                let path = self.ground.dir().join(format!("refinements/exec-{name}.md"));
-                self.ground.write(&path, &text)?;
-            }
+            self.keep_request(at, entry)?;
         }
         Ok(())
+    }
+
+    /// Writes what a stage that was not done well enough asks of the layer above. How it ended is for
+    /// its entry to say: one that never said that it was enough ended well in its own record.
+    fn keep_request(&self, at: usize, entry: &StageEntry) -> Result<()> {
+        let outcome = Outcome::NeedsRefinement;
+        if entry.exit_code != Some(outcome.exit_code()) {
+            return Ok(());
+        }
+        let recorded = self.recorded(at, entry)?;
+        let end = ChildEnd { outcome, reason: entry.error.clone(), ..recorded };
+        let name = format!("{}{}", self.prefix, self.plan.stages[at].name);
+        let path = self.ground.dir().join(format!("refinements/exec-{name}.md"));
+        self.ground.write(&path, &refinement(&name, &end, entry.attempts))
     }
 
     /// Returns what is on record of the last attempt at a stage.
@@ -378,6 +387,10 @@ impl Orchestrator<'_> {
             return Ok(StagesOver::Parked(parked));
         }
         let ending = led.chosen.stages_ending(&self.plan, outcome, reason);
+        // What it might have had run again is over with its session.
+        for (at, entry) in ending.manifest.stages.iter().enumerate() {
+            self.keep_request(at, entry)?;
+        }
         self.finish(&ending)?;
         Ok(StagesOver::Ended(ending))
     }
@@ -414,11 +427,16 @@ impl LedStages<'_, '_> {
         }
     }
 
-    /// Writes the signal of a stage that is over, also for a process that was killed before it could.
+    /// Writes the signal of a stage that is over, also for a process that was killed before it could, and
+    /// what those ask that are not run again.
     fn announce(&self, name: &str, end: &ChildEnd) -> Result<()> {
         let (ground, signal) = (self.own.ground, format!("{}{name}", self.own.prefix));
         let pointer = ground.points_at(end.artifact.as_deref(), end.artifact_mark.as_ref());
-        ground.signal(end.run, &signal, &pointer)
+        ground.signal(end.run, &signal, &pointer)?;
+        for (at, entry) in self.chosen.closed_stages() {
+            self.own.keep_request(at, &entry)?;
+        }
+        Ok(())
     }
 
     fn take(&mut self, at: usize, end: &ChildEnd) -> bool {

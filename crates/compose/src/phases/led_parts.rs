@@ -381,6 +381,12 @@ impl LedParts {
         reports
     }
 
+    /// The stages that failed and are not run again.
+    pub fn closed_stages(&self) -> Vec<(usize, StageEntry)> {
+        let entries = self.entries().into_iter().enumerate();
+        entries.filter(|(at, _)| self.parts[*at].closed.is_some()).collect()
+    }
+
     fn report(&self, plan: &CoordinatorPlan, at: usize) -> PhaseReport {
         let ends = &self.parts[at].ends;
         let status = match ends.last() {
