@@ -35,7 +35,7 @@ pub use campaigns::answers::{EvaluatedCriterion, Evaluation, EvaluationIssue};
 pub use campaigns::machine::{
     Campaign, CampaignEnding, CampaignManifest, CampaignNext, CampaignPart, CampaignPhase,
     CampaignPhaseStatus, CampaignRecord, CampaignStep, PhaseChange, RecordedChange, ReviewAnswer,
-    change_key, lead_key, review_key,
+    change_key, lead_key,
 };
 pub use campaigns::plan::{
     CampaignGoal, CampaignPlan, CampaignTerms, DECISION, DomainPlan, EVALUATION, JUDGEMENT,

@@ -126,6 +126,16 @@ impl StepKey {
         Self::of("session")
     }
 
+    /// What the session of an exec asked in an attempt.
+    pub fn question(attempt: u32) -> Self {
+        Self::of(format!("ask/{attempt}"))
+    }
+
+    /// A person's look at a version of a campaign's plan.
+    pub fn review(revision: u32) -> Self {
+        Self::of(format!("review/{revision}"))
+    }
+
     /// A run of a task in a list; `attempt` counts how often verified work on it came back.
     pub fn task(id: &str, attempt: u32) -> Self {
         Self::of(format!("task/{id}/{attempt}"))

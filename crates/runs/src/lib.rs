@@ -54,6 +54,7 @@ pub use list::{RunFilter, RunList, RunRow, list_runs};
 pub use live::{Live, LiveKind, Presence, time_in_words};
 pub use news::{News, RunWatch};
 pub use parts::PartRow;
+pub use questions::{ASKER, OpenQuestion, Question, last_question, open_questions};
 pub use report::{BounceReport, RunReport, SessionRow, report_run};
 pub use spending::{SpendingLine, SpendingReport, report_spending};
 pub use spore_model::SessionFailure;

@@ -1,44 +1,109 @@
-//! Whether a flow that waits for a person asks something: only then is there anything to answer.
+//! What parts of a flow ask a person that no person has answered: only then is there anything to answer.
 //!
 //! A flow waits for a person also where its work cannot be brought to a branch, or where a part of it
 //! broke down; it goes on by itself once that is mended.
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spore_model::{Outcome, Run, RunId, RunKind, StepKey};
 use spore_store::{Journal, JournalError};
 
+/// The name under which the step of a review plans whom an answer is addressed to.
+pub const ASKER: &str = "asker";
+
+/// What was asked. It is the result of the step in which an exec asks.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Question {
+    pub outcome: Outcome,
+    pub reason: String,
+    /// What an answer is addressed to: the very session that asked, or the run that is over and left a
+    /// question behind.
+    pub asker: RunId,
+}
+
+/// A question without an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenQuestion {
+    /// The part that asks.
+    pub run: RunId,
+    pub name: String,
+    pub question: Question,
+}
+
 /// Returns whether any part of `flow`, which is the root, asks what no person has answered.
 pub(crate) fn asks_a_person(journal: &dyn Journal, flow: &Run) -> Result<bool, JournalError> {
-    let answered = answered(flow);
-    let mut waiting = vec![flow.clone()];
-    while let Some(run) = waiting.pop() {
-        if !run.is_open() || run.kind == RunKind::Session {
-            continue;
-        }
-        let parts = journal.children(run.id)?;
-        if run.kind == RunKind::Exec {
-            if let Some(session) = parts.iter().rfind(|part| part.kind == RunKind::Session)
-                && !answered.contains(&session.id)
-                && has_asked(journal, run.id, session.attempt)?
-            {
-                return Ok(true);
-            }
-            continue;
-        }
-        let left_a_question = |part: &Run| {
-            run.kind == RunKind::Stage
-                && !part.is_open()
-                && part.outcome == Some(Outcome::NeedsEscalation)
-                && !answered.contains(&part.id)
-        };
-        if parts.iter().any(left_a_question) {
-            return Ok(true);
-        }
-        waiting.extend(parts);
+    Ok(!open_questions(journal, flow, &answered(flow))?.is_empty())
+}
+
+/// Returns what the parts of a flow ask that is not `answered`, in the order of the tree.
+pub fn open_questions(
+    journal: &dyn Journal,
+    run: &Run,
+    answered: &BTreeSet<RunId>,
+) -> Result<Vec<OpenQuestion>, JournalError> {
+    let mut found = Vec::new();
+    collect(journal, run, &mut found)?;
+    found.retain(|open| !answered.contains(&open.question.asker));
+    Ok(found)
+}
+
+fn collect(
+    journal: &dyn Journal,
+    run: &Run,
+    found: &mut Vec<OpenQuestion>,
+) -> Result<(), JournalError> {
+    if !run.is_open() || run.kind == RunKind::Session {
+        return Ok(());
     }
-    Ok(false)
+    let asks = |of: &Run, question| OpenQuestion { run: of.id, name: of.name.clone(), question };
+    if run.kind == RunKind::Campaign {
+        found.extend(open_review(journal, run)?.map(|question| asks(run, question)));
+    }
+    if run.kind == RunKind::Exec {
+        found.extend(last_question(journal, run.id)?.map(|question| asks(run, question)));
+        return Ok(());
+    }
+    let children = journal.children(run.id)?;
+    let is_over = |child: &&Run| !child.is_open() && run.kind == RunKind::Stage;
+    for child in children.iter().filter(is_over) {
+        if let Some(outcome @ Outcome::NeedsEscalation) = child.outcome {
+            let reason = child.reason.clone().unwrap_or_default();
+            found.push(asks(child, Question { outcome, reason, asker: child.id }));
+        }
+    }
+    children.iter().try_for_each(|child| collect(journal, child, found))
+}
+
+/// Returns what the newest session of an exec asked, if it did.
+pub fn last_question(journal: &dyn Journal, exec: RunId) -> Result<Option<Question>, JournalError> {
+    let sessions = journal.children(exec)?;
+    let last = sessions.iter().rfind(|run| run.kind == RunKind::Session);
+    let Some(last) = last else { return Ok(None) };
+    let step = journal.step(exec, &StepKey::question(last.attempt))?;
+    let asked = step.and_then(|step| step.result);
+    Ok(asked.and_then(|asked| serde_json::from_value(asked).ok()))
+}
+
+/// Returns the look at a plan that a campaign waits for, if it does.
+fn open_review(journal: &dyn Journal, run: &Run) -> Result<Option<Question>, JournalError> {
+    for revision in 0.. {
+        let Some(step) = journal.step(run.id, &StepKey::review(revision))? else {
+            match revision {
+                // Only phases that were known from the start have no version.
+                0 => continue,
+                _ => break,
+            }
+        };
+        if step.result.is_none() {
+            let planned = step.intent.get(ASKER).and_then(|id| id.as_str());
+            let asker = planned.and_then(|id| id.parse().ok()).unwrap_or(run.id);
+            let reason = run.reason.clone().unwrap_or_default();
+            return Ok(Some(Question { outcome: Outcome::NeedsHuman, reason, asker }));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns whom answers were given to.
@@ -46,12 +111,6 @@ fn answered(flow: &Run) -> BTreeSet<RunId> {
     let answers = flow.settings.get("answers").and_then(Value::as_array);
     let to = |answer: &Value| answer.get("to")?.as_str()?.parse().ok();
     answers.into_iter().flatten().filter_map(to).collect()
-}
-
-/// Returns whether the session of an attempt of an exec ended with a question.
-fn has_asked(journal: &dyn Journal, exec: RunId, attempt: u32) -> Result<bool, JournalError> {
-    let Ok(key) = StepKey::new(format!("ask/{attempt}")) else { return Ok(false) };
-    Ok(journal.step(exec, &key)?.is_some_and(|step| step.result.is_some()))
 }
 
 #[cfg(test)]
@@ -107,10 +166,12 @@ mod tests {
         journal.create_run(&exec, &[]).unwrap();
         journal.create_run(&session, &[]).unwrap();
         assert_eq!(command(&journal, &stage), "spore resume 00000001");
-        let (key, now) = (StepKey::new("ask/1".to_owned()).unwrap(), exec.started);
+        let (key, now) = (StepKey::question(1), exec.started);
         let begun = journal.begin_step(exec.id, &key, EffectClass::Keyed, &Value::Null, now);
         let entry = StepEntry {
-            result: json!({ "reason": "which format?" }),
+            result: json!({
+                "outcome": Outcome::NeedsHuman, "reason": "which format?", "asker": session.id,
+            }),
             runs: Vec::new(),
             new_runs: Vec::new(),
             ledger: Vec::new(),

@@ -12,8 +12,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use spore_model::{Begun, EffectClass, RunId, StepKey, Ticket, Timestamp};
-use spore_store::{Journal, StepEntry};
+use spore_model::{Begun, EffectClass, Run, RunId, StepKey, Ticket, Timestamp};
+use spore_store::{Journal, RecordedStep, StepEntry};
 
 use super::error::bug;
 use super::outbox;
@@ -131,4 +131,15 @@ pub(crate) fn recorded<T: DeserializeOwned>(
 ) -> Result<Option<T>> {
     let step = journal.step(run, key)?;
     Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))
+}
+
+/// Returns the id of the run that a step was planned with, if it does its work in one.
+pub(crate) fn planned_run(step: &RecordedStep) -> Option<RunId> {
+    step.intent.get("child")?.as_str()?.parse().ok()
+}
+
+/// Returns the run that a step was planned with, once that was begun.
+pub(crate) fn begun_run(journal: &dyn Journal, run: RunId, key: &StepKey) -> Result<Option<Run>> {
+    let planned = journal.step(run, key)?.as_ref().and_then(planned_run);
+    Ok(planned.map(|id| journal.run(id)).transpose()?.flatten())
 }

@@ -14,12 +14,12 @@ use spore_compose::{
     Campaign, CampaignEnding, CampaignManifest, CampaignNext, CampaignPart, CampaignPlan,
     CampaignRecord, CampaignStep, ChildEnd, CoordinatorPlan, DECISION, EVALUATION, JUDGEMENT,
     Parked, PhaseReport, PhaseStatus, PhaseStep, PhasesEnding, ReviewAnswer, WorkLine,
-    campaign_report, lead_key, lead_prompt, review_document, review_key,
+    campaign_report, lead_key, lead_prompt, review_document,
 };
 use spore_model::{
     Begun, BudgetId, EffectClass, Outcome, Park, RunId, RunKind, RunState, StepKey, Ticket, Usd,
 };
-use spore_runs::REVIEW;
+use spore_runs::{ASKER, REVIEW};
 use spore_tools::layers::LedLayer;
 
 pub use change::{ChangeAsked, ChangedPhases, PhaseEdit, change_campaign};
@@ -31,7 +31,7 @@ use super::execs::ExecEnd;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::leading::{LayerLead, LeadEnd, Led};
 use super::phases::{Coordinator, PhasesOver};
-use super::questions::{ASKER, FlowQuestion, open_questions};
+use super::questions::{FlowQuestion, open_questions};
 use crate::base::error::bug;
 use crate::base::step::{Intent, recorded};
 use crate::{Progress, Result};
@@ -217,7 +217,7 @@ impl CampaignWork<'_> {
     /// Has a person look at the phases, or finds what one said.
     fn review(&self, machine: &mut Campaign, revision: u32) -> Result<Option<CampaignRest>> {
         let ground = self.ground;
-        let (steps, key) = (ground.steps(&self.place), review_key(revision));
+        let (steps, key) = (ground.steps(&self.place), StepKey::review(revision));
         let intent = Intent::at(ground.now()).plan(ASKER, ground.around.ids.run());
         let ticket = match steps.begin(&key, EffectClass::Keyed, intent)? {
             Begun::Done(answer) => {

@@ -64,6 +64,14 @@ pub(crate) struct ExecEnd {
     pub(crate) refused: RefusedCalls,
 }
 
+/// What lies at the place of an artifact when its session is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    New,
+    AsBefore,
+    Nothing,
+}
+
 impl Exec<'_> {
     /// Does it, or finds what was done.
     pub(crate) fn work(&self, progress: &mut dyn Progress) -> Result<ExecEnd> {
@@ -321,10 +329,11 @@ impl Exec<'_> {
     fn record(&self, key: &StepKey, ticket: &Ticket, session: EndedSession) -> Result<ExecEnd> {
         let (ground, booking) = (self.ground, &session.booking);
         let before = ticket.intent.get(BEFORE).and_then(|mark| mark.as_str());
-        let (outcome, reason) = self.judge(&session.report, &booking.notes.refused, before);
+        let left = self.plan.artifact.as_deref().map(|path| (path, self.left(path, before)));
+        let (outcome, reason) = self.judge(&session.report, &booking.notes.refused, left);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
         let end = ChildEnd {
-            artifact: self.plan.artifact.clone().filter(|path| self.is_left(path, before)),
+            artifact: left.filter(|(_, left)| *left == Left::New).map(|(path, _)| path.to_owned()),
             diagnosis: tail(&session.report.final_text, cap),
             budget_left: ground.has_left(self.place.budget),
             ..ChildEnd::new(self.place.run, outcome, reason)
@@ -369,16 +378,16 @@ impl Exec<'_> {
         &self,
         report: &SessionReport,
         refused: &RefusedCalls,
-        before: Option<&str>,
+        left: Option<(&str, Left)>,
     ) -> (Outcome, Option<String>) {
         let told = judge(report, &self.plan.action, self.speaks_our_codes());
-        let (outcome, reason) = match (&self.plan.artifact, told.0) {
-            (Some(path), Outcome::Success) if !self.is_left(path, before) => {
-                let why = match self.mark_before(path) {
-                    None => lacks(self.plan, path, refused),
-                    Some(_) => format!("it left {path} as it was before"),
-                };
-                return (Outcome::Failure, Some(why));
+        let failed = |why| (Outcome::Failure, Some(why));
+        let (outcome, reason) = match (left, told.0) {
+            (Some((path, Left::Nothing)), Outcome::Success) => {
+                return failed(lacks(self.plan, path, refused));
+            }
+            (Some((path, Left::AsBefore)), Outcome::Success) => {
+                return failed(format!("it left {path} as it was before"));
             }
             _ => told,
         };
@@ -395,10 +404,16 @@ impl Exec<'_> {
         known(&self.backend()).is_none_or(|agent| !agent.has_program())
     }
 
-    /// Whether the artifact is there and was written since. In a checkout its commit tells, later.
-    fn is_left(&self, path: &str, before: Option<&str>) -> bool {
-        let is_new = |mark: String| before != Some(&*mark);
-        self.start.is_some() || self.mark_before(path).is_some_and(is_new)
+    /// Looks at the place of the artifact. In a checkout its commit tells, later.
+    fn left(&self, path: &str, before: Option<&str>) -> Left {
+        if self.start.is_some() {
+            return Left::New;
+        }
+        match self.mark_before(path) {
+            None => Left::Nothing,
+            Some(mark) if before == Some(&*mark) => Left::AsBefore,
+            Some(_) => Left::New,
+        }
     }
 
     /// By what a file is known that the session did not write, where the exec works in a directory as it

@@ -18,7 +18,7 @@ use spore_store::Journal;
 use super::branch::FlowBranch;
 use crate::base::files::pretty;
 use crate::base::outbox::Events;
-use crate::base::step::Steps;
+use crate::base::step::{Steps, planned_run};
 pub(crate) use crate::base::totals::spent;
 use crate::session::broker::Broker;
 use crate::session::nesting::Nesting;
@@ -249,7 +249,7 @@ impl ActiveFlow<'_> {
             .journal
             .steps(parent)?
             .into_iter()
-            .filter_map(|step| Some((step.key, step.intent.get("child")?.as_str()?.parse().ok()?)))
+            .filter_map(|step| planned_run(&step).map(|run| (step.key, run)))
             .collect();
         Ok(own_runs(&planned, place.run))
     }

@@ -6,27 +6,15 @@
 //! or to the run that is over and left a question behind.
 
 use serde::{Deserialize, Serialize};
-use spore_compose::{ChildEnd, SignalPointer, refinement, review_key};
-use spore_model::{Fault, Outcome, Park, Run, RunId, RunKind, RunState, StepKey, Usd};
+use spore_compose::{ChildEnd, SignalPointer, refinement};
+use spore_model::{Fault, Outcome, Park, Run, RunId, RunState, StepKey, Usd};
+use spore_runs::{OpenQuestion, Question, last_question};
 use spore_store::{Journal, RunChange};
 
 use super::flow::{ActiveFlow, LayerPlace, PersonAnswer};
 use crate::base::error::bug;
-use crate::base::step::recorded;
 use crate::session::booking::SessionBooking;
 use crate::{Error, Result};
-
-/// The name under which the step of a review plans whom an answer is addressed to.
-pub(crate) const ASKER: &str = "asker";
-
-/// What was asked.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct Question {
-    pub(crate) outcome: Outcome,
-    pub(crate) reason: String,
-    /// What an answer is addressed to.
-    pub(crate) asker: RunId,
-}
 
 /// A question without an answer, for people.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -57,7 +45,7 @@ impl ActiveFlow<'_> {
     ) -> Result<()> {
         let reason = end.reason.clone().unwrap_or_default();
         let question = Question { outcome: end.outcome, reason, asker: booking.session };
-        self.steps(place).once(&asked_in(attempt)?, |ticket, entry| {
+        self.steps(place).once(&StepKey::question(attempt), |ticket, entry| {
             self.keep_question(place, end)?;
             if let Some(run) = self.journal.run(place.run)? {
                 let at = ticket.time().map_err(bug)?;
@@ -135,92 +123,22 @@ impl ActiveFlow<'_> {
     }
 }
 
-/// The step in which the session of an attempt asks.
-fn asked_in(attempt: u32) -> Result<StepKey> {
-    StepKey::new(format!("ask/{attempt}")).map_err(bug)
-}
-
-/// Returns what the newest session of an exec asked, if it did.
-fn last_question(journal: &dyn Journal, exec: RunId) -> Result<Option<Question>> {
-    let sessions = journal.children(exec)?;
-    let last = sessions.iter().rfind(|run| run.kind == RunKind::Session);
-    last.map_or(Ok(None), |last| recorded(journal, exec, &asked_in(last.attempt)?))
-}
-
 /// Returns what the parts of a flow ask that has no answer yet, in the order of the tree.
 pub(crate) fn open_questions(
     journal: &dyn Journal,
     run: &Run,
     answers: &[PersonAnswer],
 ) -> Result<Vec<FlowQuestion>> {
-    let mut found = Vec::new();
-    collect(journal, run, answers, &mut found)?;
-    Ok(found)
-}
-
-fn collect(
-    journal: &dyn Journal,
-    run: &Run,
-    answers: &[PersonAnswer],
-    found: &mut Vec<FlowQuestion>,
-) -> Result<()> {
-    if !run.is_open() || run.kind == RunKind::Session {
-        return Ok(());
-    }
-    let mut note = |of: &Run, question: Question| {
-        if !answers.iter().any(|answer| answer.to == question.asker) {
-            found.push(FlowQuestion {
-                run: of.id,
-                name: of.name.clone(),
-                exit_code: question.outcome.exit_code(),
-                question: question.reason,
-                asker: Some(question.asker),
-            });
-        }
-    };
-    if run.kind == RunKind::Campaign
-        && let Some(question) = open_review(journal, run)?
-    {
-        note(run, question);
-    }
-    if run.kind == RunKind::Exec {
-        if let Some(question) = last_question(journal, run.id)? {
-            note(run, question);
-        }
-        return Ok(());
-    }
-    let children = journal.children(run.id)?;
-    let is_over = |child: &&Run| !child.is_open() && run.kind == RunKind::Stage;
-    for child in children.iter().filter(is_over) {
-        if let Some(outcome @ Outcome::NeedsEscalation) = child.outcome {
-            let reason = child.reason.clone().unwrap_or_default();
-            note(child, Question { outcome, reason, asker: child.id });
-        }
-    }
-    for child in &children {
-        collect(journal, child, answers, found)?;
-    }
-    Ok(())
-}
-
-/// Returns the look at a plan that a campaign waits for, if it does.
-fn open_review(journal: &dyn Journal, run: &Run) -> Result<Option<Question>> {
-    for revision in 0.. {
-        let Some(step) = journal.step(run.id, &review_key(revision))? else {
-            match revision {
-                // Only phases that were known from the start have no version.
-                0 => continue,
-                _ => break,
-            }
-        };
-        if step.result.is_none() {
-            let planned = step.intent.get(ASKER).and_then(|id| id.as_str());
-            let asker = planned.and_then(|id| id.parse().ok()).unwrap_or(run.id);
-            let reason = run.reason.clone().unwrap_or_default();
-            return Ok(Some(Question { outcome: Outcome::NeedsHuman, reason, asker }));
-        }
-    }
-    Ok(None)
+    let answered = answers.iter().map(|answer| answer.to).collect();
+    let open = spore_runs::open_questions(journal, run, &answered)?;
+    let told = open.into_iter().map(|OpenQuestion { run, name, question }| FlowQuestion {
+        run,
+        name,
+        exit_code: question.outcome.exit_code(),
+        question: question.reason,
+        asker: Some(question.asker),
+    });
+    Ok(told.collect())
 }
 
 /// What a person says to a flow that asked.

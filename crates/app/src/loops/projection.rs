@@ -12,10 +12,10 @@ use spore_pipeline::{
 use spore_runs::{Applied, NextStep};
 
 use super::active::ActiveLoop;
-use super::record::{LoopRecord, TaskNews, run_of};
+use super::record::{LoopRecord, TaskNews};
 use super::settings::LoopSettings;
 use crate::base::files::{pretty, read_text};
-use crate::base::step::recorded;
+use crate::base::step::{begun_run, recorded};
 use crate::report;
 use crate::{Result, Workspace};
 
@@ -247,7 +247,7 @@ fn row(
         _ => None,
     };
     let key = StepKey::task(&known.key(known.edition), machine.attempt(task));
-    let child = run_of(ground.journal, ground.root, &key)?;
+    let child = begun_run(ground.journal, ground.root, &key)?;
     let reason = match standing {
         TaskStanding::FellShort(Outcome::Interrupted) if known.removed => {
             Some("it was taken out of the list".to_owned())

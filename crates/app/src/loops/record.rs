@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use spore_model::{CommitId, Run, RunId, StepKey, Usd};
+use spore_model::{CommitId, RunId, StepKey, Usd};
 use spore_pipeline::{LoopState, LoopStateRun, LoopTask, TaskLanding, TaskLoop, TaskResult};
 use spore_store::Journal;
 
 use super::settings::LoopSettings;
 use crate::Result;
-use crate::base::step::recorded;
+use crate::base::step::{begun_run, recorded};
 
 /// One thing that happened to a task.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,13 +38,6 @@ pub(crate) fn spent_by(journal: &dyn Journal, run: RunId) -> Result<Usd> {
     Ok(spent)
 }
 
-/// Returns the run that a step of a loop was planned with, once it was begun.
-pub(crate) fn run_of(journal: &dyn Journal, root: RunId, key: &StepKey) -> Result<Option<Run>> {
-    let Some(step) = journal.step(root, key)? else { return Ok(None) };
-    let id: Option<RunId> = serde_json::from_value(step.intent["child"].clone()).ok();
-    Ok(id.map(|id| journal.run(id)).transpose()?.flatten())
-}
-
 /// All that happened, oldest first, each with the task's place in the list.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct LoopRecord {
@@ -69,7 +62,7 @@ impl LoopRecord {
                 for attempt in 1.. {
                     let key = StepKey::task(&id, attempt);
                     let Some(result) = recorded::<TaskResult>(journal, run, &key)? else {
-                        if edition == task.edition && run_of(journal, run, &key)?.is_some() {
+                        if edition == task.edition && begun_run(journal, run, &key)?.is_some() {
                             under_way.insert(at);
                         }
                         break;

@@ -20,7 +20,7 @@ use spore_model::{Outcome, Park, StepKey};
 
 pub use changes::{PhaseChange, RecordedChange};
 pub use ending::{CampaignEnding, CampaignManifest, CampaignPhase, CampaignPhaseStatus};
-pub use part::{CampaignPart, change_key, lead_key, review_key};
+pub use part::{CampaignPart, change_key, lead_key};
 
 use progress::{CampaignPhaseProgress, CampaignPhaseState};
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use spore_compose::{
     Campaign, CampaignNext, CampaignPart, CampaignPlan, CampaignRecord, CampaignStep, ChildEnd,
-    RecordedChange, ReviewAnswer, WorkLine, change_key, lead_key, review_key,
+    RecordedChange, ReviewAnswer, WorkLine, change_key, lead_key,
 };
 use spore_model::{Fault, Outcome, Park, Run, RunId, StepKey};
 use spore_store::Journal;
 
 use crate::base::error::bug;
-use crate::base::step::recorded;
+use crate::base::step::{begun_run, planned_run, recorded};
 use crate::flows::flow::PersonAnswer;
 use crate::flows::leading::LeadEnd;
 use crate::flows::questions::open_questions;
@@ -60,7 +60,7 @@ pub(super) fn replayed(
                 }
             }
             CampaignStep::Review { revision } => {
-                match recorded::<ReviewAnswer>(journal, run, &review_key(revision))? {
+                match recorded::<ReviewAnswer>(journal, run, &StepKey::review(revision))? {
                     Some(answer) => machine.reviewed(&answer),
                     None => break,
                 }
@@ -136,7 +136,7 @@ fn asking(
     key: &StepKey,
     answers: &[PersonAnswer],
 ) -> Result<Option<ChildEnd>> {
-    let Some(child) = child_of(journal, run, key)? else { return Ok(None) };
+    let Some(child) = begun_run(journal, run, key)? else { return Ok(None) };
     let asked = open_questions(journal, &child, answers)?;
     let Some(first) = asked.first() else { return Ok(None) };
     let Some(outcome) = Outcome::from_exit_code(first.exit_code) else { return Ok(None) };
@@ -145,24 +145,13 @@ fn asking(
     Ok(Some(ChildEnd { park: Some(Park::Human), ..end }))
 }
 
-/// Returns the run of a coordinator that was begun. One that could not even begin has none.
-pub(super) fn child_of(journal: &dyn Journal, run: RunId, key: &StepKey) -> Result<Option<Run>> {
-    let Some(step) = journal.step(run, key)? else { return Ok(None) };
-    let child = step.intent.get("child").and_then(|id| id.as_str());
-    let child: Option<RunId> = child.and_then(|id| id.parse().ok());
-    Ok(match child {
-        Some(child) => journal.run(child)?,
-        None => None,
-    })
-}
-
 /// Returns the steps of a campaign that something came of. A coordinator that had nothing to begin
 /// with has a step and no run: it was not begun.
 pub(super) fn begun_steps(journal: &dyn Journal, run: RunId) -> Result<BTreeSet<StepKey>> {
     let mut begun = BTreeSet::new();
     for step in journal.steps(run)? {
-        let is_planned = step.intent.get("child").is_some();
-        if step.result.is_some() || !is_planned || child_of(journal, run, &step.key)?.is_some() {
+        let is_planned = planned_run(&step).is_some();
+        if step.result.is_some() || !is_planned || begun_run(journal, run, &step.key)?.is_some() {
             begun.insert(step.key);
         }
     }

@@ -9,8 +9,9 @@ use spore_model::{Cost, Fault, Outcome, Run, RunId, RunKind, RunStatus, StepKey,
 use spore_runs::NextStep;
 use spore_store::{Journal, RunQuery};
 
-use super::record::{child_of, no_campaign, recorded_changes, replayed};
+use super::record::{no_campaign, recorded_changes, replayed};
 use crate::base::run_lock::{is_claimed, read_settings};
+use crate::base::step::begun_run;
 use crate::flows::flow::spent;
 use crate::flows::questions::open_questions;
 use crate::flows::requests::{FlowSettings, Planned};
@@ -176,7 +177,7 @@ fn row(journal: &dyn Journal, run: &Run, phase: &CampaignPhase) -> Result<Campai
     for attempt in 1.. {
         let part = CampaignPart::Phase { name: phase.phase.clone() };
         let Some(step) = journal.step(run.id, &part.key(attempt))? else { break };
-        let child = child_of(journal, run.id, &part.key(attempt))?;
+        let child = begun_run(journal, run.id, &part.key(attempt))?;
         is_open = step.result.is_none() && child.is_some();
         if let Some(child) = child {
             cost_usd += spent(journal, &child)?;

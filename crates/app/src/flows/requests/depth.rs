@@ -5,7 +5,7 @@ use spore_compose::CoordinatorPlan;
 use spore_config::Config;
 use spore_model::Outcome;
 
-use crate::flows::requests::Planned;
+use super::planned::Planned;
 use crate::session::nesting::{Ancestry, Nesting};
 use crate::{Progress, Result, Surroundings, Update};
 

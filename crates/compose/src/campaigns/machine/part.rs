@@ -40,11 +40,6 @@ impl CampaignPart {
     }
 }
 
-/// The step in which a person looks at a version of the plan.
-pub fn review_key(revision: u32) -> StepKey {
-    crate::step_key(format!("review/{revision}"))
-}
-
 /// The step in which a session leads.
 pub fn lead_key(round: u32) -> StepKey {
     crate::step_key(format!("lead/{round}"))
