@@ -26,6 +26,7 @@ mod flaky;
 mod flow_branch;
 mod flow_data;
 mod flow_effects;
+mod flow_settings;
 mod flow_templates;
 mod flow_trust;
 mod flows;

@@ -121,7 +121,7 @@ fn no_key_is_without_a_run_that_shows_its_effect() {
     assert_eq!(shown, keys);
 }
 
-fn scene(flow: &str, parts: &str) -> TestEnv {
+pub(crate) fn scene(flow: &str, parts: &str) -> TestEnv {
     let env = scenes::small();
     env.write(".spore/flows/f.toml", flow);
     for role in ["finder", "maker"] {
@@ -131,14 +131,15 @@ fn scene(flow: &str, parts: &str) -> TestEnv {
     env
 }
 
-const REPLAY: &[&str] = &["--backend", "replay", "--scenario", "../parts.toml", "--json"];
+pub(crate) const REPLAY: &[&str] =
+    &["--backend", "replay", "--scenario", "../parts.toml", "--json"];
 
 fn run(env: &TestEnv, args: &[&str]) -> ProgramOutput {
     env.spore(&[args, REPLAY].concat())
 }
 
 /// A session of the maker that plays these steps and ends with this line.
-fn part(task: &str, bounce: u32, last: &str, steps: &str) -> String {
+pub(crate) fn part(task: &str, bounce: u32, last: &str, steps: &str) -> String {
     format!(
         "[[session]]\nrole = \"maker\"\ntask = \"{task}\"\nbounce = {bounce}\ncost_usd = 0.25\n\
          final = \"{last}\"\nsteps = [{steps}]\n"
@@ -494,44 +495,4 @@ phases = [{ name = "p", orchestrator = "o", target = "t" }]
     let stage = text(&told, "/phases/0/orchestrators/0/run");
     let shown = env.spore(&["runs", "show", stage, "--json"]).code(0).json();
     assert_eq!(shown["run"]["task"], "o full t (makes things)");
-}
-
-/// What a flow leaves out is for the configuration to say.
-#[test]
-fn what_flows_leave_out_is_for_the_configuration_to_say() {
-    let flow = r#"
-[executors.make]
-role = "maker"
-artifact = "list.md"
-[orchestrators.o]
-stages = [
-  { name = "LIST", executor = "make" },
-  { name = "EACH", executor = "make", each = "{stage.LIST.artifact}", target = "{item}", artifact = "{item}.md" },
-  { name = "AGAIN", executor = "make", until = "LGTM" },
-  { name = "MADE", executor = "planned", plan = "plan.toml" },
-]
-[coordinators.c]
-phases = [{ name = "p", orchestrator = "o", target = "t" }]
-"#;
-    let env = scene(flow, "");
-    let phase = "/plan/plan/phases/0";
-    let stage = |at: usize, key: &str| format!("{phase}/orchestrator/stages/{at}/{key}");
-    for (setting, places) in [
-        ("HEALS", vec![stage(0, "heals")]),
-        ("RETRIES", vec![stage(0, "retries"), format!("{phase}/retries")]),
-        ("MAX_ATTEMPTS", vec![format!("{phase}/orchestrator/max_attempts")]),
-        ("MAX_PARALLEL", vec!["/plan/plan/max_parallel".to_owned(), stage(1, "each/max_parallel")]),
-        ("MAX_ITEMS", vec![stage(1, "each/max_items")]),
-        ("MAX_ROUNDS", vec![stage(2, "rounds/max_rounds")]),
-        ("MAX_PLANNED", vec![stage(3, "max_stages")]),
-    ] {
-        let args = [&["phase", "c", "--dry-run"], REPLAY].concat();
-        let variable = format!("SPORE_FLOWS_{setting}");
-        let output = env.spore_in(&env.repo(), &args, &[(variable.as_str(), "3")]).code(0).json();
-        let other = env.spore_in(&env.repo(), &args, &[(variable.as_str(), "5")]).code(0).json();
-        for place in places {
-            let found = (output.pointer(&place), other.pointer(&place));
-            assert_eq!(found, (Some(&json!(3)), Some(&json!(5))), "{setting}: {output:#}");
-        }
-    }
 }

@@ -521,7 +521,7 @@ fn live_claude_asks_is_answered_and_its_phase_is_taken_back() {
 
 /// Two stages of one agent, at the limit of nesting and one level before it.
 #[test]
-fn where_depth_runs_out_a_flow_gives_up_asks_for_more_or_does_all_in_one_session() {
+pub(crate) fn where_depth_runs_out_a_flow_gives_up_asks_for_more_or_does_all_in_one_session() {
     let flow = "[executors.e]\nrole = \"builder\"\nprompt = \"{action} it\"\n[orchestrators.o]\n\
                 stages = [{ name = \"A\", executor = \"e\" }, { name = \"B\", executor = \"e\" }]\n";
     let scenario = "[[session]]\nrole = \"builder\"\nbounce = 1\nfinal = \"STAGE_A_B_COMPLETE\"\n\

@@ -249,7 +249,7 @@ impl Tool {
     #[expect(clippy::disallowed_methods, reason = "the program inherits what we see")]
     fn program<'a>(&'a self, file: &'a Path) -> Program<'a> {
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        env.insert("PATH".into(), programs::own_path().into());
+        env.insert("PATH".into(), programs::own_path());
         for (name, value) in &self.env {
             match value {
                 Some(value) => env.insert(name.clone(), value.clone()),
