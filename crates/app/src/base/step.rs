@@ -139,7 +139,12 @@ pub(crate) fn planned_run(step: &RecordedStep) -> Option<RunId> {
 }
 
 /// Returns the run that a step was planned with, once that was begun.
+pub(crate) fn run_of_step(journal: &dyn Journal, step: &RecordedStep) -> Result<Option<Run>> {
+    Ok(planned_run(step).map(|id| journal.run(id)).transpose()?.flatten())
+}
+
+/// Returns the run that the step of this key was planned with, once that was begun.
 pub(crate) fn begun_run(journal: &dyn Journal, run: RunId, key: &StepKey) -> Result<Option<Run>> {
-    let planned = journal.step(run, key)?.as_ref().and_then(planned_run);
-    Ok(planned.map(|id| journal.run(id)).transpose()?.flatten())
+    let step = journal.step(run, key)?;
+    Ok(step.map(|step| run_of_step(journal, &step)).transpose()?.flatten())
 }

@@ -10,7 +10,7 @@ use spore_model::{Fault, Outcome, Park, Run, RunId, StepKey};
 use spore_store::Journal;
 
 use crate::base::error::bug;
-use crate::base::step::{begun_run, planned_run, recorded};
+use crate::base::step::{planned_run, recorded, run_of_step};
 use crate::flows::flow::PersonAnswer;
 use crate::flows::leading::LeadEnd;
 use crate::flows::questions::open_questions;
@@ -136,7 +136,8 @@ fn asking(
     key: &StepKey,
     answers: &[PersonAnswer],
 ) -> Result<Option<ChildEnd>> {
-    let Some(child) = begun_run(journal, run, key)? else { return Ok(None) };
+    let Some(step) = journal.step(run, key)? else { return Ok(None) };
+    let Some(child) = run_of_step(journal, &step)? else { return Ok(None) };
     let asked = open_questions(journal, &child, answers)?;
     let Some(first) = asked.first() else { return Ok(None) };
     let Some(outcome) = Outcome::from_exit_code(first.exit_code) else { return Ok(None) };
@@ -151,7 +152,7 @@ pub(super) fn begun_steps(journal: &dyn Journal, run: RunId) -> Result<BTreeSet<
     let mut begun = BTreeSet::new();
     for step in journal.steps(run)? {
         let is_planned = planned_run(&step).is_some();
-        if step.result.is_some() || !is_planned || begun_run(journal, run, &step.key)?.is_some() {
+        if step.result.is_some() || !is_planned || run_of_step(journal, &step)?.is_some() {
             begun.insert(step.key);
         }
     }

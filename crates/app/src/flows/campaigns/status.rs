@@ -11,7 +11,7 @@ use spore_store::{Journal, RunQuery};
 
 use super::record::{no_campaign, recorded_changes, replayed};
 use crate::base::run_lock::{is_claimed, read_settings};
-use crate::base::step::begun_run;
+use crate::base::step::run_of_step;
 use crate::flows::flow::spent;
 use crate::flows::questions::open_questions;
 use crate::flows::requests::{FlowSettings, Planned};
@@ -177,7 +177,7 @@ fn row(journal: &dyn Journal, run: &Run, phase: &CampaignPhase) -> Result<Campai
     for attempt in 1.. {
         let part = CampaignPart::Phase { name: phase.phase.clone() };
         let Some(step) = journal.step(run.id, &part.key(attempt))? else { break };
-        let child = begun_run(journal, run.id, &part.key(attempt))?;
+        let child = run_of_step(journal, &step)?;
         is_open = step.result.is_none() && child.is_some();
         if let Some(child) = child {
             cost_usd += spent(journal, &child)?;
@@ -212,6 +212,8 @@ fn verified_below(journal: &dyn Journal, run: &Run) -> Result<u64> {
         match child.kind {
             RunKind::Orchestrate if child.outcome == Some(Outcome::Success) => count += 1,
             RunKind::Orchestrate | RunKind::Session => {}
+            // What a sentinel had mended and did not let pass is no change.
+            RunKind::Sentinel if child.outcome != Some(Outcome::Success) => {}
             RunKind::Stage if held.as_ref().is_some_and(|held| !held.contains(&child.id)) => {}
             _ => count += verified_below(journal, &child)?,
         }

@@ -1,12 +1,15 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use spore_model::{CommitId, RunId};
+use spore_model::{CommitId, Outcome, RunId, StepKey};
 
 use super::*;
-use crate::campaigns::plan::{CampaignTerms, DomainPlan, PlanningPlan, ResearchPlan};
-use crate::child::WorkLine;
-use crate::plan::{ExecPlan, PhasePlan, StageWork};
+use crate::campaigns::plan::{
+    CampaignGoal, CampaignPlan, CampaignTerms, DomainPlan, PlanningPlan, ResearchPlan,
+};
+use crate::child::{ChildEnd, WorkLine};
+use crate::files::mode::LayerMode;
+use crate::plan::{CoordinatorPlan, ExecPlan, PhasePlan, StageWork};
 use crate::stages::tests::{plan as stages, read_stage};
 
 fn exec(action: &str) -> ExecPlan {
