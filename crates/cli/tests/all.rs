@@ -45,6 +45,7 @@ mod investigate_endings;
 mod investigate_passes;
 mod investigate_scenario;
 mod isolation;
+mod judged_phases;
 mod kill_matrix;
 mod killed_writes;
 mod known_secrets;

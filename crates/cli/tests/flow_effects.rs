@@ -11,7 +11,7 @@ use spore_scripted_model::{ModelServer, Turn};
 use spore_testkit::{ProgramOutput, TestEnv};
 
 use crate::verified_run::{self, MODEL};
-use crate::{agent_mode, flow_data, flows, questions, scenes};
+use crate::{agent_mode, flow_data, flows, held_out, judged_phases, questions, scenes};
 
 /// A test, and the keys whose effect it shows.
 type ShownKeys = (fn(), &'static [&'static str]);
@@ -73,6 +73,18 @@ const SHOWN: &[ShownKeys] = &[
         &["stage.max_stages"],
     ),
     (flows::a_stage_may_be_a_whole_verified_run, &["stage.task"]),
+    (
+        judged_phases::what_judges_do_not_let_pass_is_refined_and_healed_like_what_is_red,
+        &["stage.judged", "stage.max_cycles"],
+    ),
+    (
+        judged_phases::an_agent_or_role_of_a_judge_that_cannot_be_had_is_refused_at_once,
+        &["stage.writer", "stage.auditor", "stage.consolidator"],
+    ),
+    (
+        held_out::what_a_sentinel_specifies_is_told_to_the_tester_of_a_fix_and_not_to_its_coder,
+        &["stage.hold_out"],
+    ),
     (
         questions::an_escalated_run_inside_a_stage_is_tried_again_with_the_answer,
         &["stage.max_bounces"],

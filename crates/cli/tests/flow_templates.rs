@@ -63,6 +63,17 @@ steps = [{ expect = "tabs" }, { write = "answer.txt", content = "42\n" }]
 role = "verifier"
 bounce = 1
 final = '''<verdict>{"nonce":"$NONCE","verdict":"supports","confidence":0.95,"reason":"it says 42"}</verdict>'''
+
+[[session]]
+role = "spec-writer"
+bounce = 1
+final = '''<test-spec>{"requirements": [{"id": "R1", "text": "it says 42"}]}</test-spec>'''
+steps = [{ expect = "Build tabs." }]
+
+[[session]]
+role = "auditor"
+bounce = 1
+final = '''<audit>{"grade": "PASS", "requirements": [{"id": "R1", "status": "met", "evidence": "answer.txt:1"}]}</audit>'''
 "#;
 
 #[track_caller]

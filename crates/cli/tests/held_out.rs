@@ -216,7 +216,7 @@ fn work_that_lands_on_a_branch_that_moved_on_is_held_to_the_same_tests() {
 /// What a writer specified for a sentinel reaches the tester of the run that mends, and of it only what is
 /// not met reaches its coder.
 #[test]
-fn what_a_sentinel_specifies_is_told_to_the_tester_of_a_fix_and_not_to_its_coder() {
+pub(crate) fn what_a_sentinel_specifies_is_told_to_the_tester_of_a_fix_and_not_to_its_coder() {
     let word = "albatross rule";
     let spec = format!(
         r#"<test-spec>{{"requirements": [{{"id": "R1", "text": "low gives the lower of two"}},
@@ -241,22 +241,30 @@ fn what_a_sentinel_specifies_is_told_to_the_tester_of_a_fix_and_not_to_its_coder
         session("verifier", 1, "", SUPPORTS),
         session("auditor", 3, "", &audit("WARN", "met")),
     ];
-    let env = lay_out(&scenario.concat(), "[gates]\ncanary_tests = 0\n");
-    env.write(
+    let alone = ["sentinel", "--hold-out", "--task", "low is right", "--json"];
+    let stage = ["stage", "held", "full", "low", "--json"];
+    for ask in [alone.as_slice(), stage.as_slice()] {
+        let env = lay_out(&scenario.concat(), "[gates]\ncanary_tests = 0\n");
+        env.write(
+            ".spore/flows/held.toml",
+            "[orchestrators.held]\nstages = [{ name = \"CHECK\", executor = \"sentinel\", judged = true, \
+             hold_out = true, task = \"{target} is right\" }]\n",
+        );
+        env.write(
         "tests/test_first.py",
         &format!("{LOAD}class First(unittest.TestCase):\n    def test_first(self):\n        self.assertEqual(calc.low(6, 5), 5)\n"),
     );
-    env.commit_all("a test that is red");
-    let ask = ["sentinel", "--hold-out", "--task", "low is right", "--json"];
-    let replay = ["--backend", "replay", "--scenario", "../scenario.toml"];
-    let output = env.spore(&[&ask[..], &replay].concat());
-    assert_eq!(output.code, 0, "{}", output.render());
-    let id = scenes::newest_id(&env);
-    let shown = env.spore(&["runs", "show", &id, "--json"]).code(0).json();
-    let parts = shown["parts"].as_array().unwrap();
-    let fix = parts.iter().find(|part| part["kind"] == "orchestrate").unwrap();
-    let dir = env.repo().join(".spore/runs").join(fix["id"].as_str().unwrap());
-    let read = |file: &str| std::fs::read_to_string(dir.join(file)).unwrap();
-    assert!(read("tester/task.md").contains(word));
-    assert!(!read("bounce-1/coder/task.md").contains(word));
+        env.commit_all("a test that is red");
+        let replay = ["--backend", "replay", "--scenario", "../scenario.toml"];
+        let output = env.spore(&[ask, &replay].concat());
+        assert_eq!(output.code, 0, "{}", output.render());
+        let id = scenes::newest_id(&env);
+        let shown = env.spore(&["runs", "show", &id, "--json"]).code(0).json();
+        let parts = shown["parts"].as_array().unwrap();
+        let fix = parts.iter().find(|part| part["kind"] == "orchestrate").unwrap();
+        let dir = env.repo().join(".spore/runs").join(fix["id"].as_str().unwrap());
+        let read = |file: &str| std::fs::read_to_string(dir.join(file)).unwrap();
+        assert!(read("tester/task.md").contains(word));
+        assert!(!read("bounce-1/coder/task.md").contains(word));
+    }
 }

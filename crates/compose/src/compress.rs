@@ -163,7 +163,7 @@ mod tests {
             (
                 &|at, stage| {
                     if at == 1 {
-                        stage.work = StageWork::Sentinel
+                        stage.work = StageWork::Sentinel { judged: None }
                     }
                 },
                 "B is no session",

@@ -17,6 +17,7 @@ mod documents;
 mod execution_report;
 mod files;
 mod grade;
+mod judges;
 mod late;
 mod manifest;
 mod parts;
@@ -27,7 +28,6 @@ mod sentinel;
 mod session_state;
 mod signal;
 mod stages;
-mod template;
 mod turn;
 mod wording;
 
@@ -51,6 +51,7 @@ pub use files::flow::{Flows, campaign_names, flow_keys};
 pub use files::flow_file::FlowFile;
 pub use files::mode::LayerMode;
 pub use grade::Grade;
+pub use judges::{JudgedWork, JudgesPlan, SentinelRole, SentinelRoles};
 pub use late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, read_items};
 pub use manifest::{
     ArtifactMark, CoordinatorManifest, ManifestSummary, OrchestratorEntry, PartStatus, PhaseReport,

@@ -14,12 +14,15 @@ use spore_model::Usd;
 use crate::child::WorkLine;
 use crate::files::flow::{Executor, FULL, Flows, Phase, RESOLVE};
 use crate::files::flow_file::{FlowFile, PlacedValue, nearest};
-use crate::files::flow_stage::{ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, read_made};
+use crate::files::flow_stage::{
+    ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, StageJudges, read_made,
+};
 use crate::files::mode::LayerMode;
+use crate::judges::{JudgedWork, JudgesPlan, SentinelRoles};
 use crate::late::{EachPlan, LateWords, MadeFor, PlannedWork, RoundsPlan, is_artifact_of};
 use crate::manifest::StageEntry;
-use crate::template;
 use crate::wording::Wording;
+use crate::wording::template;
 
 /// What holds where a flow says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +40,8 @@ pub struct Habits {
     pub max_phases: u32,
     /// How many rounds of healing a campaign has.
     pub campaign_heals: u32,
+    /// How many cycles a sentinel with judges has.
+    pub max_cycles: u32,
 }
 
 /// One action of an executor on one target.
@@ -99,8 +104,11 @@ pub struct OrchestratePlan {
 pub enum StageWork {
     Exec(ExecPlan),
     Orchestrate(OrchestratePlan),
-    /// One cycle of the project's checks.
-    Sentinel,
+    /// One cycle of the project's checks, or with judges as many as it takes.
+    Sentinel {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged: Option<Box<JudgedWork>>,
+    },
     /// The stages of a plan that an earlier stage made.
     Planned(PlannedWork),
 }
@@ -487,7 +495,7 @@ impl Flows {
         // Checks that are run again on the same files say the same again, and the stages of a
         // plan have their own.
         let (heals, retries) = match work {
-            StageWork::Sentinel | StageWork::Planned(_) => (0, 0),
+            StageWork::Sentinel { .. } | StageWork::Planned(_) => (0, 0),
             StageWork::Exec(_) | StageWork::Orchestrate(_) => (habits.heals, habits.retries),
         };
         let each = stage.each.as_ref().map(|each| EachPlan {
@@ -530,7 +538,9 @@ impl Flows {
     ) -> Result<StageWork, PlanError> {
         let name = stage.executor.value.as_str();
         if name == SENTINEL {
-            return Ok(StageWork::Sentinel);
+            let judged = stage.judges.as_ref();
+            let judged = judged.map(|judges| judged_work(stage, judges, target, habits, late));
+            return Ok(StageWork::Sentinel { judged: judged.map(Box::new) });
         }
         if name == PLANNED {
             let plan = stage.plan.as_ref().map_or("", |plan| &plan.value);
@@ -573,6 +583,37 @@ impl Flows {
             timeout: stage.timeout.or(plan.timeout),
             ..plan
         }))
+    }
+}
+
+/// The whole loop around the project's checks, as a stage asks for it.
+fn judged_work(
+    stage: &Stage,
+    judges: &StageJudges,
+    target: &Wording,
+    habits: &Habits,
+    late: &mut LateWords,
+) -> JudgedWork {
+    let task = stage.task.as_ref().map_or("{target}", |task| &task.value);
+    let task = Wording::read(task, &[("target", target)]);
+    let usual = SentinelRoles::default();
+    let named = |own: &Option<PlacedValue<String>>, usual: String| {
+        own.as_ref().map_or(usual, |own| own.value.clone())
+    };
+    JudgedWork {
+        max_cycles: judges.max_cycles.unwrap_or(habits.max_cycles),
+        judges: JudgesPlan {
+            backend: stage.backend.clone(),
+            scenario: stage.scenario.clone(),
+            model: stage.model.clone(),
+            task: LateWords::keep(&mut late.task, &task),
+            hold_out: judges.hold_out,
+            roles: SentinelRoles {
+                writer: named(&judges.writer, usual.writer),
+                auditor: named(&judges.auditor, usual.auditor),
+                consolidator: named(&judges.consolidator, usual.consolidator),
+            },
+        },
     }
 }
 

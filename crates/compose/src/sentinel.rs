@@ -20,6 +20,7 @@ use spore_model::propagation::{Action, AttemptsLeft, Layer, decide};
 use spore_model::{CommitId, Outcome, Park, RunId, StepKey};
 
 use crate::child::Parked;
+use crate::judges::SentinelRole;
 
 pub use audit::{
     Audit, AuditFinding, AuditedRequirement, Requirement, RequirementLevel, RequirementStatus,
@@ -150,7 +151,7 @@ pub struct Sentinel {
 /// Which role is to be asked what.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RoleQuestion {
-    pub role: &'static str,
+    pub role: SentinelRole,
     pub prompt: String,
 }
 
@@ -203,13 +204,15 @@ impl Sentinel {
     pub fn question(&self, step: &SentinelStep, subject: &SentinelSubject) -> Option<RoleQuestion> {
         let problem = self.problem.as_deref();
         let (role, prompt) = match step {
-            SentinelStep::Write { .. } => ("spec-writer", prompts::for_writer(subject, problem)),
+            SentinelStep::Write { .. } => {
+                (SentinelRole::Writer, prompts::for_writer(subject, problem))
+            }
             SentinelStep::Audit { .. } => {
                 let (spec, last) = (self.spec.as_ref()?, self.last()?);
-                ("auditor", prompts::for_auditor(subject, spec, last, problem))
+                (SentinelRole::Auditor, prompts::for_auditor(subject, spec, last, problem))
             }
             SentinelStep::Consolidate { .. } => {
-                ("consolidator", prompts::for_consolidator(&self.fixes))
+                (SentinelRole::Consolidator, prompts::for_consolidator(&self.fixes))
             }
             SentinelStep::Check { .. } | SentinelStep::Fix { .. } | SentinelStep::Finish { .. } => {
                 return None;
@@ -270,9 +273,16 @@ impl Sentinel {
     pub fn checked(&mut self, found: Verification) -> SentinelNext {
         let cycle = found.cycle;
         self.fixes = found.fix_list(None);
+        let is_refused = found.refused;
         self.cycles.push(found);
         if !self.rules.judged {
             return self.judged();
+        }
+        if is_refused {
+            // No role is paid to judge work that decides by itself how it is checked.
+            let why = "it changes how it is checked, so no role was asked about it".to_owned();
+            self.unjudged = Some(why.clone());
+            return self.finish(Outcome::NeedsRefinement, why);
         }
         match &self.unjudged {
             Some(why) => {

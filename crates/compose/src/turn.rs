@@ -39,7 +39,11 @@ impl StagePlan {
                 said(&late.plan, &mut work.plan)?;
                 said(&late.target, &mut work.target)?;
             }
-            StageWork::Sentinel => {}
+            StageWork::Sentinel { judged } => {
+                if let Some(judged) = judged {
+                    said(&late.task, &mut judged.judges.task)?;
+                }
+            }
         }
         Ok(whole)
     }
@@ -67,7 +71,11 @@ impl StagePlan {
                 plan.task.push_str(words);
                 &mut self.late.task
             }
-            StageWork::Sentinel | StageWork::Planned(_) => return,
+            StageWork::Sentinel { judged: Some(judged) } => {
+                judged.judges.task.push_str(words);
+                &mut self.late.task
+            }
+            StageWork::Sentinel { judged: None } | StageWork::Planned(_) => return,
         };
         if let Some(late) = late {
             late.add(words);
@@ -136,7 +144,8 @@ impl StagePlan {
                 shown(plan, &mut work.plan);
                 shown(target, &mut work.target);
             }
-            StageWork::Sentinel => {}
+            StageWork::Sentinel { judged: Some(judged) } => shown(task, &mut judged.judges.task),
+            StageWork::Sentinel { judged: None } => {}
         }
     }
 }

@@ -5,6 +5,8 @@
 //! as what they are, never as text: so nothing that a person or an agent wrote is ever taken for
 //! one.
 
+pub(crate) mod template;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -17,6 +17,7 @@ const HABITS: Habits = Habits {
     max_rounds: 3,
     max_phases: 8,
     campaign_heals: 2,
+    max_cycles: 3,
 };
 
 /// A flow with a place for one more key in each of its tables.
@@ -133,6 +134,7 @@ const fn case(key: &'static str, value: &'static str, changes: &'static str) -> 
 const VERIFIED: &[(&str, &str)] = &[("executor", "\"orchestrate\"")];
 const PLANNED: &[(&str, &str)] =
     &[("executor", "\"planned\""), ("plan", "\"{stage.FIRST.artifact}\"")];
+const JUDGED: &[(&str, &str)] = &[("executor", "\"sentinel\""), ("judged", "true")];
 const REPEATED: &[(&str, &str)] = &[("artifact", "\"a\""), ("until", "\"OK\"")];
 
 /// Keys whose effect is in one place of the plan.
@@ -180,6 +182,17 @@ const CASES: &[KeyCase] = &[
     KeyCase { key: "stage.task", value: "\"do {target}\"", beside: VERIFIED, changes: "task" },
     KeyCase { key: "stage.max_bounces", value: "2", beside: VERIFIED, changes: "max_bounces" },
     KeyCase { key: "stage.max_stages", value: "2", beside: PLANNED, changes: "max_stages" },
+    KeyCase {
+        key: "stage.judged",
+        value: "true",
+        beside: &[("executor", "\"sentinel\"")],
+        changes: "judged",
+    },
+    KeyCase { key: "stage.max_cycles", value: "7", beside: JUDGED, changes: "judged/max_cycles" },
+    KeyCase { key: "stage.hold_out", value: "true", beside: JUDGED, changes: "judged/hold_out" },
+    KeyCase { key: "stage.writer", value: "\"w\"", beside: JUDGED, changes: "judged/roles" },
+    KeyCase { key: "stage.auditor", value: "\"a\"", beside: JUDGED, changes: "judged/roles" },
+    KeyCase { key: "stage.consolidator", value: "\"c\"", beside: JUDGED, changes: "judged/roles" },
     case("coordinator.description", "\"why\"", "@/description"),
     case("coordinator.max_parallel", "1", "@/max_parallel"),
     case("coordinator.budget_usd", "2", "@/budget"),
@@ -353,6 +366,59 @@ fn what_names_or_holds_other_things_is_looked_up() {
     let text = r#"{ "name": "all", "phases": [] }"#;
     let told = Flows::read(&[FlowFile { path: "f.json".into(), text: text.to_owned() }]);
     assert!(told.unwrap_err().to_string().contains("coordinators.all needs at least one"));
+}
+
+/// A key about judges is refused where there are none.
+#[test]
+fn whom_a_sentinel_asks_is_settled_with_the_flow() {
+    let sentinel = |keys: &[(&str, &str)]| {
+        planned("stage", &[&[("executor", "\"sentinel\"")][..], keys].concat())
+    };
+    let stage = |plan: &Value| plan["phases"][1]["orchestrator"]["stages"][1].clone();
+    // Without the key nothing is asked, and the plan is what it was before there were judges.
+    let plain = stage(&sentinel(&[]).unwrap());
+    assert_eq!((&plain["work"], plain.get("judged")), (&"sentinel".into(), None));
+    assert_eq!(stage(&sentinel(&[("judged", "false")]).unwrap()), plain);
+    for (key, value) in [
+        ("task", "\"t\""),
+        ("backend", "\"replay\""),
+        ("budget_usd", "1"),
+        ("max_cycles", "2"),
+        ("hold_out", "true"),
+        ("auditor", "\"a\""),
+    ] {
+        let told = sentinel(&[(key, value)]).unwrap_err();
+        assert!(told.contains("f.toml:") && told.contains("with `judged = true`"), "{key}: {told}");
+    }
+    let judged = |keys: &[(&str, &str)]| {
+        stage(&sentinel(&[&[("judged", "true")][..], keys].concat()).unwrap())["judged"].clone()
+    };
+    assert_eq!((&judged(&[])["task"], &judged(&[])["max_cycles"]), (&"t".into(), &3.into()));
+    let own = judged(&[("task", "\"make {target}, as {stage.FIRST.artifact} says\"")]);
+    assert_eq!(own["task"], "make t, as {stage.FIRST.artifact} says");
+    assert!(planned("stage", &[("judged", "true")]).unwrap_err().contains("judged"));
+    // Only a sentinel with judges leaves a commit.
+    let text = |judged: bool| {
+        format!(
+            "[executors.e]\nrole = \"r\"\n[orchestrators.o]\nstages = [\n\
+             {{ name = \"A\", executor = \"sentinel\", judged = {judged} }},\n\
+             {{ name = \"B\", executor = \"e\", prompt = \"of {{stage.A.commit}}\" }} ]\n"
+        )
+    };
+    let read = |text: String| Flows::read(&[FlowFile { path: "f.toml".into(), text }]);
+    assert!(read(text(true)).is_ok());
+    assert!(read(text(false)).unwrap_err().to_string().contains("A changes nothing"));
+}
+
+#[test]
+fn a_role_of_a_sentinel_that_nobody_described_is_refused_with_its_line() {
+    let text = "[orchestrators.o]\nstages = [\n  { name = \"A\", executor = \"sentinel\", judged = true, \
+                auditor = \"strict\" },\n]\n";
+    let flows = Flows::read(&[FlowFile { path: "f.toml".into(), text: text.to_owned() }]).unwrap();
+    let role = |name: &str| (name == "strict").then(|| "there is no role".to_owned());
+    let told = flows.check_words(&role, &|_, _| None).unwrap_err().to_string();
+    assert!(told.contains("f.toml:3") && told.contains("stages.A.auditor"), "{told}");
+    assert!(flows.check_words(&|_| None, &|_, _| None).is_ok());
 }
 
 #[test]

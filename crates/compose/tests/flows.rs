@@ -16,6 +16,7 @@ const HABITS: Habits = Habits {
     max_rounds: 3,
     max_phases: 8,
     campaign_heals: 2,
+    max_cycles: 3,
 };
 
 fn sample(name: &str) -> FlowFile {

@@ -282,7 +282,7 @@ impl ActiveFlow<'_> {
         let judged = merge.judged.and_then(|plan| {
             plan.stages.iter().find_map(|stage| match &stage.work {
                 StageWork::Orchestrate(task) => Some(task),
-                StageWork::Exec(_) | StageWork::Sentinel | StageWork::Planned(_) => None,
+                StageWork::Exec(_) | StageWork::Sentinel { .. } | StageWork::Planned(_) => None,
             })
         });
         let scenario = judged.and_then(|task| task.scenario.as_deref());

@@ -258,8 +258,12 @@ impl Orchestrator<'_> {
                     StageWork::Planned(work) => {
                         self.planned(place, (&plan.name, work), tip, progress)?
                     }
-                    _ => StageTurn { ground, plan: &plan, resolution, diagnosis, tip }
-                        .work(place, progress)?,
+                    _ => {
+                        let since = self.line().map(|line| line.base);
+                        let (plan, since) = (&plan, since.as_ref());
+                        StageTurn { ground, plan, resolution, diagnosis, tip, since }
+                            .work(place, progress)?
+                    }
                 },
             }
         };

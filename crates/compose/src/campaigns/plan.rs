@@ -220,7 +220,7 @@ impl CampaignPlan {
     pub(crate) fn phase_run(&self, phase: &PhasePlan, resolution: Option<&str>) -> CoordinatorPlan {
         let mut phase = PhasePlan { depends_on: Vec::new(), ..phase.clone() };
         let stages = &mut phase.orchestrator.stages;
-        if !matches!(stages.last().map(|stage| &stage.work), Some(StageWork::Sentinel)) {
+        if !matches!(stages.last().map(|stage| &stage.work), Some(StageWork::Sentinel { .. })) {
             let taken = |name: &String| stages.iter().any(|stage| stage.name == *name);
             let mut names =
                 std::iter::successors(Some("SENTINEL".to_owned()), |last| Some(format!("{last}-")));
@@ -317,7 +317,7 @@ impl CampaignPlan {
 
 /// A stage of the project's checks.
 fn sentinel(name: &str) -> StagePlan {
-    StagePlan { name: name.to_owned(), ..blank(StageWork::Sentinel) }
+    StagePlan { name: name.to_owned(), ..blank(StageWork::Sentinel { judged: None }) }
 }
 
 fn blank(work: StageWork) -> StagePlan {

@@ -59,7 +59,8 @@ fn own_words(stage: &StagePlan, target: &str) -> String {
     let words = match &stage.work {
         StageWork::Orchestrate(task) => &task.task,
         StageWork::Exec(exec) => &exec.target,
-        StageWork::Sentinel | StageWork::Planned(_) => return String::new(),
+        StageWork::Sentinel { judged: Some(judged) } => &judged.judges.task,
+        StageWork::Sentinel { judged: None } | StageWork::Planned(_) => return String::new(),
     };
     if words.trim() == target.trim() || words.trim().is_empty() {
         return String::new();

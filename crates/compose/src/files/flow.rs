@@ -21,8 +21,8 @@ use spore_model::Usd;
 use crate::files::flow_campaign::{CAMPAIGN_KEYS, CAMPAIGN_MODE, CampaignDefinition, DOMAIN_KEYS};
 use crate::files::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
 use crate::files::flow_stage::{
-    BUILT_IN, EXECUTOR_KEYS, ORCHESTRATE_KEYS, PLANNED_KEYS, ROUND_KEYS, SESSION_KEYS, STAGE_KEYS,
-    Stage,
+    BUILT_IN, EXECUTOR_KEYS, JUDGED, JUDGED_KEYS, ORCHESTRATE_KEYS, PLANNED_KEYS, ROUND_KEYS,
+    SESSION_KEYS, STAGE_KEYS, Stage,
 };
 use crate::files::flow_text::{HoleData, filled, needs, plain, read_mode, without_ending};
 use crate::files::mode::LayerMode;
@@ -345,8 +345,16 @@ const PHASE_KEYS: [&str; 9] = [
 /// Every key that a flow file may have, as `table.key`. What is run by each stage decides which of
 /// a stage's keys it takes.
 pub fn flow_keys() -> BTreeSet<String> {
-    let stage: [&[&str]; 6] =
-        [&STAGE_KEYS, &SESSION_KEYS, &EXECUTOR_KEYS, &ROUND_KEYS, &ORCHESTRATE_KEYS, &PLANNED_KEYS];
+    let stage: [&[&str]; 8] = [
+        &STAGE_KEYS,
+        &SESSION_KEYS,
+        &EXECUTOR_KEYS,
+        &ROUND_KEYS,
+        &ORCHESTRATE_KEYS,
+        &PLANNED_KEYS,
+        &[JUDGED],
+        &JUDGED_KEYS,
+    ];
     let stage = stage.concat();
     let tables: [(&str, &[&str]); 8] = [
         ("executor", &OWN_EXECUTOR_KEYS),

@@ -11,7 +11,7 @@ use crate::files::flow_text::{HoleData, filled, needs, plain, without_ending};
 
 /// The executor that is a whole verified run.
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
-/// The executor that is one cycle of the project's own checks.
+/// The executor that is one cycle of the project's own checks, or with judges the loop around them.
 pub(crate) const SENTINEL: &str = "sentinel";
 /// The executor that is the stages of a plan which an earlier stage made.
 pub(crate) const PLANNED: &str = "planned";
@@ -46,6 +46,18 @@ pub(crate) struct Stage {
     /// The file that says which stages there are.
     pub(crate) plan: Option<PlacedValue<String>>,
     pub(crate) max_stages: Option<u32>,
+    /// Whom a sentinel asks.
+    pub(crate) judges: Option<StageJudges>,
+}
+
+/// What a sentinel's stage says of those whom it asks.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct StageJudges {
+    pub(crate) max_cycles: Option<u32>,
+    pub(crate) hold_out: bool,
+    pub(crate) writer: Option<PlacedValue<String>>,
+    pub(crate) auditor: Option<PlacedValue<String>>,
+    pub(crate) consolidator: Option<PlacedValue<String>>,
 }
 
 /// What a stage is done for one by one.
@@ -73,6 +85,21 @@ pub(crate) const SESSION_KEYS: [&str; 9] = [
 pub(crate) const EXECUTOR_KEYS: [&str; 4] = ["action", "args", "artifact", "prompt"];
 pub(crate) const ROUND_KEYS: [&str; 3] = ["until", "from", "max_rounds"];
 pub(crate) const ORCHESTRATE_KEYS: [&str; 2] = ["task", "max_bounces"];
+pub(crate) const JUDGED: &str = "judged";
+/// Keys of a sentinel that mean something only where it asks roles.
+pub(crate) const JUDGED_KEYS: [&str; 11] = [
+    "task",
+    "target",
+    "backend",
+    "scenario",
+    "model",
+    "budget_usd",
+    "max_cycles",
+    "hold_out",
+    "writer",
+    "auditor",
+    "consolidator",
+];
 pub(crate) const PLANNED_KEYS: [&str; 3] = ["target", "plan", "max_stages"];
 /// What a stage of a plan that an agent made may say: what is done, never by whom or with what.
 pub(crate) const MADE_KEYS: [&str; 8] =
@@ -92,11 +119,15 @@ impl Stage {
         };
         let own: [&[&str]; 3] = match executor.value.as_str() {
             ORCHESTRATE => [&SESSION_KEYS, &ORCHESTRATE_KEYS, &[]],
-            SENTINEL => [&ROUND_KEYS, &[], &[]],
+            SENTINEL => [&ROUND_KEYS, &[JUDGED], &JUDGED_KEYS],
             PLANNED => [&PLANNED_KEYS, &[], &[]],
             _ => [&SESSION_KEYS, &EXECUTOR_KEYS, &ROUND_KEYS],
         };
         section.only(&[&STAGE_KEYS, own[0], own[1], own[2]].concat())?;
+        let judges = match executor.value.as_str() {
+            SENTINEL => read_judges(section)?,
+            _ => None,
+        };
         let each = read_each(section)?;
         let item: &[&str] = if each.is_some() { &["item"] } else { &[] };
         let holes = [&["action", "target"], item].concat();
@@ -104,6 +135,7 @@ impl Stage {
         Ok(Self {
             name,
             each,
+            judges,
             max_parallel: section.count("max_parallel", 1)?,
             until: section.text("until")?,
             from: section.text("from")?,
@@ -175,6 +207,25 @@ pub(crate) fn read_made_stages(
         stages.push(Stage::read(section, None)?);
     }
     Ok(stages)
+}
+
+/// Reads whom a sentinel asks. Without judges it asks no role, and a key that is about them means nothing.
+fn read_judges(section: &FlowSection<'_>) -> Result<Option<StageJudges>, ConfigError> {
+    if !section.flag(JUDGED)?.unwrap_or(false) {
+        let stray = JUDGED_KEYS.iter().find_map(|key| section.field(key));
+        return match stray {
+            Some(field) => Err(field
+                .bad("is for a sentinel with `judged = true`: checks alone ask nobody".to_owned())),
+            None => Ok(None),
+        };
+    }
+    Ok(Some(StageJudges {
+        max_cycles: section.count("max_cycles", 1)?,
+        hold_out: section.flag("hold_out")?.unwrap_or(false),
+        writer: section.text("writer")?,
+        auditor: section.text("auditor")?,
+        consolidator: section.text("consolidator")?,
+    }))
 }
 
 fn read_each(section: &FlowSection<'_>) -> Result<Option<StageEach>, ConfigError> {

@@ -4,8 +4,8 @@ use spore_config::ConfigError;
 
 use crate::files::flow_file::{FlowSection, PlacedValue, nearest};
 use crate::files::mode::LayerMode;
-use crate::template;
 use crate::wording::DataHole;
+use crate::wording::template;
 
 /// Which data a text may ask for.
 #[derive(Clone, Copy, PartialEq)]

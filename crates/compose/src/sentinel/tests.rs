@@ -92,6 +92,21 @@ fn how_long_it_may_be_stuck_is_for_the_caller_to_say() {
     );
 }
 
+/// No role is paid to judge what decides by itself how it is checked, and it is no pass.
+#[test]
+fn what_was_refused_is_judged_by_no_role() {
+    for judged in [false, true] {
+        let mut machine = Sentinel::new(SentinelRules { judged, ..alone(1, 2) });
+        let guard = checks("guards=1").remove(0);
+        let found = Verification::refuse(1, tree(), guard, None);
+        let SentinelNext::Do(SentinelStep::Finish { ending }) = machine.checked(found) else {
+            panic!("{machine:?}")
+        };
+        let told = (ending.outcome, machine.grade(), ending.summary.unjudged.is_some());
+        assert_eq!(told, (Outcome::NeedsRefinement, Some(Grade::Fail), judged));
+    }
+}
+
 #[test]
 fn a_cycle_is_compared_with_the_one_before() {
     let first = Verification::grade(1, tree(), checks("build=1 test=2 lint~1"), None);

@@ -46,6 +46,10 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+fn is_not(it: &bool) -> bool {
+    !it
+}
+
 /// One place that a check complains about.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CheckFinding {
@@ -71,6 +75,9 @@ pub struct Verification {
     /// What was checked.
     pub tree: TreeId,
     pub checks: Vec<CheckResult>,
+    /// Whether the work was not even checked, because it changes how it would be.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub refused: bool,
     pub overall: Grade,
     pub blocking_count: u32,
     pub warning_count: u32,
@@ -112,7 +119,24 @@ impl Verification {
         }
         let overall = Grade::of(blocking_count, warning_count);
         let compared = before.map(|before| before.compare(blocking_count, &checks));
-        Self { cycle, tree, checks, overall, blocking_count, warning_count, compared, audit: None }
+        let (refused, audit) = (false, None);
+        Self {
+            cycle,
+            tree,
+            checks,
+            refused,
+            overall,
+            blocking_count,
+            warning_count,
+            compared,
+            audit,
+        }
+    }
+
+    /// The result of a cycle that refused its work: `guard` says what that changed of how it would be
+    /// checked.
+    pub fn refuse(cycle: u32, tree: TreeId, guard: CheckResult, before: Option<&Self>) -> Self {
+        Self { refused: true, ..Self::grade(cycle, tree, vec![guard], before) }
     }
 
     /// Adds what an auditor said. It can only make the grade worse: what is red stays red.

@@ -1,14 +1,19 @@
 //! What a sentinel asks of others: judges, who say whether the work is what was asked for, and
 //! verified runs, which mend what was found.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use spore_compose::{FixEnd, RoleAnswer, RoleQuestion, SentinelStep, SentinelSubject};
+use spore_compose::{
+    FixEnd, JudgesPlan, RoleAnswer, RoleQuestion, SentinelRole, SentinelStep, SentinelSubject,
+};
+use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{
     Begun, BudgetId, CommitId, EffectClass, Outcome, Park, RunId, RunState, Ticket, Usd,
 };
+use spore_runs::Apply;
 
 use super::site::SentinelSite;
 use crate::agents::backends::backend;
@@ -30,18 +35,26 @@ use crate::{Progress, Result, Update};
 /// Who is asked, and about what. It is part of a sentinel's record.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SentinelJudges {
-    pub(crate) backend: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) scenario: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) model: Option<String>,
-    /// What was asked for, in the words of the person who asked.
-    pub(crate) task: String,
+    #[serde(flatten)]
+    pub(crate) asked: JudgesPlan,
     /// What the work began from.
     pub(crate) since: CommitId,
-    /// Whether tests that the coder never sees are written for each fix.
-    #[serde(default)]
-    pub(crate) hold_out: bool,
+}
+
+/// The agent of each role that a sentinel asks.
+pub(crate) fn judges_of(config: &Config, asked: &JudgesPlan) -> BTreeMap<String, AgentChoice> {
+    let roles = [SentinelRole::Writer, SentinelRole::Auditor, SentinelRole::Consolidator];
+    let names = roles.map(|role| asked.roles.name(role));
+    names.iter().map(|role| ((*role).to_owned(), choice(config, role, asked))).collect()
+}
+
+fn choice(config: &Config, role: &str, asked: &JudgesPlan) -> AgentChoice {
+    let wishes = Wishes {
+        backend: asked.backend.as_deref(),
+        model: asked.model.as_deref(),
+        coder_model: None,
+    };
+    AgentChoice::settle(config, role, wishes)
 }
 
 /// What a run that mends is asked for.
@@ -73,7 +86,7 @@ impl ActiveJudges<'_> {
         let diff = repository.diff(&from, &to, DIFF_BYTES)?;
         let text = self.site.ground.around.secrets().strike(&diff.text).into_owned();
         Ok(SentinelSubject {
-            task: self.judges.task.clone(),
+            task: self.judges.asked.task.clone(),
             files: diff.files.into_iter().map(|file| file.path).collect(),
             diff: text,
         })
@@ -100,7 +113,7 @@ impl ActiveJudges<'_> {
         let Ok(node) = ground.reserve(self.site.place.budget, None) else {
             return Ok(waiting(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
-        let what = format!("{} {}", question.role, key);
+        let what = format!("{} {}", self.judges.asked.roles.name(question.role), key);
         progress.update(&ground.told_layer("sentinel", &what, "STARTING".to_owned(), None, None));
         let session = self.session(step, question, commit, &ticket, node, progress);
         let cost = session.as_ref().map_or(Usd::ZERO, EndedSession::cost);
@@ -129,6 +142,12 @@ impl ActiveJudges<'_> {
         Ok(answer)
     }
 
+    /// What the replay agent plays, where a flow may name it from the project's root.
+    fn scenario(&self) -> Option<PathBuf> {
+        let own = self.judges.asked.scenario.as_deref();
+        own.map(|path| self.site.ground.workspace.root().join(path))
+    }
+
     fn session(
         &self,
         step: &SentinelStep,
@@ -139,15 +158,11 @@ impl ActiveJudges<'_> {
         progress: &mut dyn Progress,
     ) -> Result<EndedSession> {
         let ground = self.site.ground;
-        let (config, role) = (ground.config, question.role);
-        let wishes = Wishes {
-            backend: self.judges.backend.as_deref(),
-            model: self.judges.model.as_deref(),
-            coder_model: None,
-        };
-        let choice = AgentChoice::settle(config, role, wishes);
-        let agent =
-            backend(ground.around, config, &choice.backend, self.judges.scenario.as_deref())?;
+        let config = ground.config;
+        let role = self.judges.asked.roles.name(question.role);
+        let choice = choice(config, role, &self.judges.asked);
+        let scenario = self.scenario();
+        let agent = backend(ground.around, config, &choice.backend, scenario.as_deref())?;
         let enforcement = Enforcement::find(ground.around, config, &choice.backend)?;
         let repository = ground.workspace.repository(ground.around)?;
         let checkouts = self.site.checkouts(&repository);
@@ -245,17 +260,22 @@ impl ActiveJudges<'_> {
             return Ok(FixEnd { run: child, outcome, reason, park, commit: None });
         };
         let left = ground.budget().left(node).usd.unwrap_or(ground.config.orchestrate.budget_usd);
+        let judges = &self.judges.asked;
         let asked = Orchestrate {
             task: asked.task,
-            specified: asked.specified.filter(|_| self.judges.hold_out),
+            specified: asked.specified.filter(|_| judges.hold_out),
             base: Some(commit.to_string()),
-            backend: self.judges.backend.clone(),
-            scenario: self.judges.scenario.clone(),
-            model: self.judges.model.clone(),
+            // On a flow's branch nothing that was made there says how work is checked, and the flow
+            // brings home what holds.
+            trusted: ground.branch.as_ref().map(|branch| branch.base.clone()),
+            apply: ground.branch.as_ref().map(|_| Apply::None),
+            backend: judges.backend.clone(),
+            scenario: self.scenario(),
+            model: judges.model.clone(),
             // In all, of which some may be gone already.
             budget: Some(left + before),
             fix_red: asked.red,
-            hold_out: self.judges.hold_out,
+            hold_out: judges.hold_out,
             subject: Some("fix(sentinel): ".to_owned()),
             ..Orchestrate::default()
         };

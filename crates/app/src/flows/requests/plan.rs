@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use spore_compose::{
-    CoordinatorPlan, FlowFile, FlowLayer, Flows, OrchestratorPlan, PhasesWork, PlanError,
-    PlannedWork,
+    CoordinatorPlan, FlowFile, FlowLayer, Flows, JudgesPlan, OrchestratorPlan, PhasesWork,
+    PlanError, PlannedWork, SentinelRoles,
 };
 use spore_effects::files::paths_in;
 use spore_model::Fault;
@@ -147,14 +147,15 @@ fn judges(
         None if repository.dirty_files()? > 0 => repository.head()?,
         None => repository.resolve("HEAD~1").or_else(|_| repository.head())?,
     };
-    Ok(Ok(SentinelJudges {
+    let asked = JudgesPlan {
         backend: Some(name),
         scenario,
         model: asked.options.model.clone(),
         task: asked.task.clone(),
-        since,
         hold_out: asked.hold_out,
-    }))
+        roles: SentinelRoles::default(),
+    };
+    Ok(Ok(SentinelJudges { asked, since }))
 }
 
 /// Reads all flow files, in the order of their names.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{
-    CampaignPlan, CoordinatorPlan, ExecPlan, LayerMode, OrchestratorPlan, StageWork,
+    CampaignPlan, CoordinatorPlan, ExecPlan, JudgesPlan, LayerMode, OrchestratorPlan, StagePlan,
+    StageWork,
 };
 use spore_config::Config;
 use spore_model::{Fault, RunId, RunKind, Usd};
@@ -15,10 +16,11 @@ use super::asked::{FlowOptions, SentinelAsked};
 use super::ready::Ready;
 use crate::checks::project::refuse_submodules;
 use crate::flows::branch::FlowSite;
-use crate::flows::checks::SentinelJudges;
+use crate::flows::checks::{self, SentinelJudges};
 use crate::flows::flow::PersonAnswer;
 use crate::run::settings::RunSettings;
 use crate::run::start::refuse_branch;
+use crate::session::agent_choice::RoleAgents;
 use crate::{Error, Progress, Result, Surroundings, Update, Workspace};
 
 /// What a flow was started with. It is part of the run's record: a resumed flow does what it
@@ -135,7 +137,21 @@ impl Planned {
                 seen.push((name, scenario));
             }
         }
-        Ok(())
+        self.judges().into_iter().try_for_each(|judges| {
+            let choices = checks::judges_of(config, judges);
+            let scenario = judges.scenario.as_deref().map(|path| workspace.root().join(path));
+            RoleAgents::of(around, config, &choices, scenario.as_deref()).map(|_| ())
+        })
+    }
+
+    /// Refuses a sentinel that would mend, where nothing keeps the commits of it.
+    fn refuse_judged(&self) -> Result<()> {
+        if matches!(self, Self::Sentinel { .. }) || self.judges().is_empty() {
+            return Ok(());
+        }
+        let what = "a flow inside a session has no branch for what a judged sentinel mends";
+        Err(Error::new(Fault::Usage, what)
+            .hint("start the flow outside of the session, or leave `judged` out of its stage"))
     }
 
     /// Refuses what cannot be done in the directory of a session: what needs a commit.
@@ -171,6 +187,7 @@ impl Planned {
         }
         if let Some(bounds) = bounds {
             let dir = &bounds.dir;
+            self.refuse_judged()?;
             if dir != workspace.root() {
                 self.refuse_commits()?;
             }
@@ -199,7 +216,7 @@ impl Planned {
     pub(crate) fn answers(&self, asked: &SentinelAsked) -> bool {
         match self {
             Self::Sentinel { judges: Some(judges), .. } => {
-                !asked.checks_only && judges.task == asked.task
+                !asked.checks_only && judges.asked.task == asked.task
             }
             Self::Sentinel { judges: None, alone, .. } => asked.checks_only || alone.is_some(),
             _ => false,
@@ -224,11 +241,32 @@ impl Planned {
         !self.agents().is_empty()
     }
 
+    /// Those whom its sentinels ask.
+    fn judges(&self) -> Vec<&JudgesPlan> {
+        let stages: Vec<&StagePlan> = match self {
+            Self::Sentinel { judges, .. } => {
+                return judges.iter().map(|judges| &judges.asked).collect();
+            }
+            Self::Exec { .. } => Vec::new(),
+            Self::Stage { plan } => plan.stages.iter().collect(),
+            Self::Phase { plan } => stages_of(plan).collect(),
+            Self::Campaign { plan } => plan.coordinator.iter().flat_map(stages_of).collect(),
+        };
+        let judged = stages.into_iter().filter_map(|stage| match &stage.work {
+            StageWork::Sentinel { judged } => judged.as_deref(),
+            StageWork::Exec(_) | StageWork::Orchestrate(_) | StageWork::Planned(_) => None,
+        });
+        judged.map(|judged| &judged.judges).collect()
+    }
+
     fn agents(&self) -> Vec<(Option<String>, Option<PathBuf>)> {
         let of_work = |work: &StageWork| match work {
             StageWork::Exec(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
             StageWork::Orchestrate(plan) => Some((plan.backend.clone(), plan.scenario.clone())),
-            StageWork::Sentinel | StageWork::Planned(_) => None,
+            StageWork::Sentinel { judged: Some(judged) } => {
+                Some((judged.judges.backend.clone(), judged.judges.scenario.clone()))
+            }
+            StageWork::Sentinel { judged: None } | StageWork::Planned(_) => None,
         };
         let of_stages = |plan: &OrchestratorPlan| {
             plan.stages.iter().filter_map(|stage| of_work(&stage.work)).collect::<Vec<_>>()
@@ -249,8 +287,13 @@ impl Planned {
                 own.chain(plan.coordinator.iter().flat_map(of_phases)).collect()
             }
             Self::Sentinel { judges, .. } => {
-                judges.iter().map(|one| (one.backend.clone(), one.scenario.clone())).collect()
+                let asked = judges.iter().map(|one| &one.asked);
+                asked.map(|one| (one.backend.clone(), one.scenario.clone())).collect()
             }
         }
     }
+}
+
+fn stages_of(plan: &CoordinatorPlan) -> impl Iterator<Item = &StagePlan> {
+    plan.phases.iter().flat_map(|phase| &phase.orchestrator.stages)
 }

@@ -38,6 +38,7 @@ impl Ready<'_> {
             max_rounds: flows.max_rounds,
             max_phases: flows.max_phases,
             campaign_heals: flows.campaign_heals,
+            max_cycles: self.config.sentinel.max_cycles,
         }
     }
 
@@ -99,7 +100,13 @@ impl Ready<'_> {
                     let timeout = task.timeout.or(self.options.timeout);
                     task.timeout = Some(timeout.unwrap_or(STAGE_TIME));
                 }
-                StageWork::Sentinel | StageWork::Planned(_) => {}
+                StageWork::Sentinel { judged: Some(judged) } => {
+                    let judges = &mut judged.judges;
+                    judges.backend = judges.backend.take().or_else(|| self.options.backend.clone());
+                    judges.scenario = judges.scenario.take().or(self.scenario()?);
+                    judges.model = judges.model.take().or_else(|| self.options.model.clone());
+                }
+                StageWork::Sentinel { judged: None } | StageWork::Planned(_) => {}
             }
             stage.add_to_task(&self.extra_context());
         }

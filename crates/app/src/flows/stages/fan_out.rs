@@ -277,7 +277,7 @@ impl FanOut<'_> {
         let began = self.ground.now();
         let diagnosis = step.diagnosis.as_ref().or(self.diagnosis);
         let (ground, resolution) = (self.ground, self.resolution);
-        let turn = StageTurn { ground, plan, resolution, diagnosis, tip };
+        let turn = StageTurn { ground, plan, resolution, diagnosis, tip, since: None };
         let asking = place.clone();
         let end = ground.answered(&asking, turn.work(place, progress)?)?;
         let status = spore_compose::status(end.outcome);

@@ -1,11 +1,12 @@
 //! The turn of one stage: its work, and whether what it left is what later stages take it for.
 
 use spore_compose::{
-    ChildEnd, Diagnosis, Grade, MadeFor, PhasesWork, PlannedWork, RoundsPlan, StagePlan, StageWork,
-    read_items,
+    ChildEnd, Diagnosis, Grade, JudgedWork, MadeFor, PhasesWork, PlannedWork, RoundsPlan,
+    StagePlan, StageWork, read_items,
 };
 use spore_model::{CommitId, Fault, Outcome};
 
+use crate::flows::checks::{self, StageChecks};
 use crate::flows::execs::{Exec, tail};
 use crate::flows::flow::{ActiveFlow, LayerPlace};
 use crate::flows::verified::{self, Verified};
@@ -20,12 +21,14 @@ pub(crate) struct StageTurn<'a> {
     pub(crate) diagnosis: Option<&'a Diagnosis>,
     /// What those before it left.
     pub(crate) tip: Option<&'a CommitId>,
+    /// What the first of them began from.
+    pub(crate) since: Option<&'a CommitId>,
 }
 
 impl StageTurn<'_> {
     /// Does the work of the stage. A plan's stages are for the orchestrator.
     pub(crate) fn work(&self, place: LayerPlace, progress: &mut dyn Progress) -> Result<ChildEnd> {
-        let Self { ground, plan, resolution, diagnosis, tip } = *self;
+        let Self { ground, plan, resolution, diagnosis, tip, since } = *self;
         let budget = plan.budget;
         let end = match &plan.work {
             StageWork::Exec(exec) => {
@@ -37,7 +40,12 @@ impl StageTurn<'_> {
                 let asked = Verified { plan: task, budget, diagnosis, resolution, start: tip };
                 verified::run(ground, &place, &asked, progress)?
             }
-            StageWork::Sentinel => crate::flows::checks::run(ground, &place, tip, progress)?,
+            StageWork::Sentinel { judged } => {
+                let told = judged.as_deref().map(|judged| self.told_judges(judged));
+                let judged = told.as_ref();
+                let asked = StageChecks { at: tip, since, judged, budget };
+                checks::run(ground, &place, asked, progress)?
+            }
             StageWork::Planned(_) => {
                 return Err(Error::new(Fault::Bug, "the stages of a plan are no turn of one"));
             }
@@ -47,6 +55,19 @@ impl StageTurn<'_> {
             Some(rounds) => self.says(rounds, end),
             None => Ok(end),
         }
+    }
+
+    /// The judges of a sentinel, with what they are to know of an earlier attempt beside their task.
+    fn told_judges(&self, judged: &JudgedWork) -> JudgedWork {
+        let mut told = judged.clone();
+        told.judges.task =
+            verified::with_words(&judged.judges.task, self.diagnosis, self.capped().as_deref());
+        told
+    }
+
+    fn capped(&self) -> Option<String> {
+        let cap = usize::try_from(self.ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
+        self.resolution.map(|words| tail(words, cap))
     }
 
     /// Fails a stage that left a list or a plan which cannot be used, so that it is told why while
@@ -81,7 +102,7 @@ impl StageTurn<'_> {
 
     /// Looks whether a stage that is repeated says that it is enough.
     fn says(&self, rounds: &RoundsPlan, end: ChildEnd) -> Result<ChildEnd> {
-        if let StageWork::Sentinel = self.plan.work {
+        if let StageWork::Sentinel { .. } = self.plan.work {
             let enough = if rounds.until == "WARN" { Grade::Warn } else { Grade::Pass };
             let says_until = end.grade.map(|grade| grade <= enough);
             return Ok(ChildEnd { says_until, ..end });

@@ -11,7 +11,7 @@ use super::{
 use crate::files::flow_file::PlacedValue;
 use crate::files::flow_stage::{BUILT_IN, ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach};
 use crate::files::flow_text::{known, wrong};
-use crate::template;
+use crate::wording::template;
 use crate::wording::{DataHole, Datum};
 
 impl Flows {
@@ -53,7 +53,9 @@ impl Flows {
                 ModifierStages::Named(_) => &[],
             });
             for stage in orchestrator.stages.iter().chain(own) {
-                self.check_tools(&format!("orchestrators.{name}"), stage, tool)?;
+                let path = format!("orchestrators.{name}");
+                self.check_tools(&path, stage, tool)?;
+                check_judges(&path, stage, role)?;
             }
         }
         Ok(())
@@ -192,7 +194,9 @@ impl Flows {
             Datum::Status => Ok(()),
             Datum::Grade if executor == SENTINEL => Ok(()),
             Datum::Grade => Err(format!("{name} is no sentinel")),
-            Datum::Commit if executor == SENTINEL => Err(format!("{name} changes nothing")),
+            Datum::Commit if executor == SENTINEL && stage.judges.is_none() => {
+                Err(format!("{name} changes nothing"))
+            }
             Datum::Commit => Ok(()),
             Datum::Artifact if [ORCHESTRATE, SENTINEL, PLANNED].contains(&executor) => {
                 Err(format!("{name} is {executor}, which has none"))
@@ -305,6 +309,29 @@ impl Flows {
         let word = phase.modifier.as_ref().map_or(FULL, |modifier| &modifier.value);
         one.chosen(word).unwrap_or_default()
     }
+}
+
+/// Refuses a role that a sentinel's stage names and no file describes.
+fn check_judges(
+    path: &str,
+    stage: &Stage,
+    role: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), ConfigError> {
+    let Some(judges) = &stage.judges else { return Ok(()) };
+    let named = [
+        ("writer", &judges.writer),
+        ("auditor", &judges.auditor),
+        ("consolidator", &judges.consolidator),
+    ];
+    for (key, word) in named {
+        if let Some(word) = word
+            && let Some(problem) = role(&word.value)
+        {
+            let key = format!("{path}.stages.{}.{key}", stage.name.value);
+            return Err(wrong(word, &key, &format!("is wrong: {problem}")));
+        }
+    }
+    Ok(())
 }
 
 /// The texts of a stage that may ask for data.
