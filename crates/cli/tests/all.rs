@@ -9,6 +9,7 @@ mod bad_input;
 mod briefs;
 mod bystander;
 mod campaign;
+mod campaign_books;
 mod campaign_live;
 mod canaries;
 mod cancel;

@@ -894,7 +894,7 @@ fn poor_scene() -> TestEnv {
 
 /// What a person types next: to a campaign that waits for more to spend, after the phase too many is
 /// dropped, that it has more; else to go on.
-fn next_command(env: &TestEnv, status: &str) -> Vec<&'static str> {
+pub(crate) fn next_command(env: &TestEnv, status: &str) -> Vec<&'static str> {
     if status != "parked:budget" {
         return vec!["campaign", "resume"];
     }
@@ -903,13 +903,13 @@ fn next_command(env: &TestEnv, status: &str) -> Vec<&'static str> {
 }
 
 /// The state of the newest run, where there is one.
-fn status_of(env: &TestEnv) -> Option<String> {
+pub(crate) fn status_of(env: &TestEnv) -> Option<String> {
     let listed = env.spore(&["runs", "list", "--json"]).json();
     listed[0]["status"].as_str().map(str::to_owned)
 }
 
 /// How a campaign ended: its status, its phases, its tree, its cost, and what people changed.
-fn end_of(env: &TestEnv) -> (String, Vec<String>, String, Value, Value) {
+pub(crate) fn end_of(env: &TestEnv) -> (String, Vec<String>, String, Value, Value) {
     let status = env.spore(&["campaign", "status", "--json"]).code(0).json();
     let phases =
         status["phases"].as_array().unwrap().iter().map(|one| {
