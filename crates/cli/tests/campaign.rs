@@ -889,17 +889,32 @@ fn poor_scene() -> TestEnv {
         &format!("content = '''{PHASES}''' }},\n]"),
         &format!("content = '''{whole}''' }},\n]"),
     );
-    scene_with(&flow.replace("max_phases = 3", "max_phases = 4"), &parts)
+    let env = scene_with(&flow.replace("max_phases = 3", "max_phases = 4"), &parts);
+    take_little_for_what_is_lost(&env, 0.125);
+    env
 }
 
-/// What a person types next: to a campaign that waits for more to spend, after the phase too many is
-/// dropped, that it has more; else to go on.
+/// A session of which nothing is known is taken for about what one costs here, so that many that are
+/// lost do not spend the budget before there is a plan.
+pub(crate) fn take_little_for_what_is_lost(env: &TestEnv, usd: f64) {
+    let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
+    let config = format!("{config}[prices]\nlost_session_usd = {usd}\n");
+    env.write(".spore/config.toml", &config);
+}
+
+/// What a person types next: to a campaign that waits for more to spend, that it has more; else to go
+/// on. The phase too many is dropped first, or as soon after the raise as it is planned.
 pub(crate) fn next_command(env: &TestEnv, status: &str) -> Vec<&'static str> {
-    if status != "parked:budget" {
-        return vec!["campaign", "resume"];
+    let told = env.spore(&["campaign", "status", "--json"]).code(0).json();
+    let is_raised = told["changes"].to_string().contains("is raised");
+    let is_planned = lines(&told).iter().any(|line| line.starts_with("extra pending"));
+    if is_planned && (is_raised || status == "parked:budget") {
+        let _ = env.spore(&["campaign", "change", "--drop", "extra"]).code(0);
     }
-    let _ = env.spore(&["campaign", "change", "--drop", "extra"]);
-    vec!["campaign", "resume", "--budget", "+9"]
+    match status {
+        "parked:budget" => vec!["campaign", "resume", "--budget", "+9"],
+        _ => vec!["campaign", "resume"],
+    }
 }
 
 /// The state of the newest run, where there is one.

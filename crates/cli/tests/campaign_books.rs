@@ -14,7 +14,7 @@ use spore_model::Usage;
 use spore_scripted_model::{ModelServer, Turn, When};
 use spore_testkit::{TestEnv, wait_until_none};
 
-use crate::campaign::{end_of, next_command, scene_with, status_of};
+use crate::campaign::{end_of, next_command, scene_with, status_of, take_little_for_what_is_lost};
 use crate::kill_matrix::asked_for;
 use crate::reconciliation::agrees;
 use crate::verified_run::{MODEL, scenario, variables};
@@ -108,10 +108,7 @@ fn scene() -> (TestEnv, ModelServer) {
     let env = variables(&server.url())
         .into_iter()
         .fold(scene_with(FLOW, ""), |env, (name, value)| env.with_variable(name, &value));
-    let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
-    // What is taken for a session of which nothing is known is about what a call costs here.
-    let config = format!("{config}[prices]\nlost_session_usd = 0.005\n");
-    env.write(".spore/config.toml", &config);
+    take_little_for_what_is_lost(&env, 0.005);
     (env, server)
 }
 

@@ -228,6 +228,20 @@ fn the_cap_of_a_judged_stage_parks_it_and_more_lets_it_go_on() {
     assert_eq!(artefact(&env, "grade.txt"), "PASS\n");
 }
 
+/// What is on record decides, and not what is left to spend by then.
+#[test]
+fn a_judged_stage_that_has_all_its_answers_ends_although_its_cap_is_spent() {
+    let env = scene_of(", budget_usd = 0.2", &[&auditor(1, MET)]);
+    let parts = std::fs::read_to_string(env.dir().join("parts.toml")).unwrap();
+    env.write_at(&env.dir().join("parts.toml"), &parts.replace("cp done.txt", "cp answer.txt"));
+    let kill = [("SPORE_KILL_AT", "after:row:finish build/1 build.CHECK/1 audit/1/1#1")];
+    let killed = env.spore_in(&env.repo(), &args(&["phase", "both"]), &kill);
+    assert_eq!(killed.code, 137, "{}", killed.render());
+    let _ = env.spore(&["resume"]).code(0);
+    assert_eq!(artefact(&env, "grade.txt"), "PASS\n");
+    assert_eq!(scenes::newest(&env)["cost"]["usd"], 1.0);
+}
+
 /// Before anything is paid for.
 #[test]
 pub(crate) fn an_agent_or_role_of_a_judge_that_cannot_be_had_is_refused_at_once() {

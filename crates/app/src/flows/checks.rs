@@ -15,7 +15,7 @@ use spore_compose::{
     SentinelStep, SentinelSubject, Verification, WorkLine,
 };
 use spore_git::Repository;
-use spore_model::{CommitId, Fault, Outcome, Park, Run, RunKind, Usd};
+use spore_model::{BudgetId, CommitId, Fault, Outcome, Park, Run, RunKind, Usd};
 
 use cycle::Cycles;
 use judges::{ActiveJudges, FixAsked};
@@ -39,6 +39,8 @@ pub(crate) struct Checks<'a> {
     pub(crate) at: Option<CommitId>,
     /// Who is asked about what the commands say; none where there are only checks.
     pub(crate) judges: Option<SentinelJudges>,
+    /// What they are paid from; nothing where their cap is spent.
+    pub(crate) purse: Option<BudgetId>,
 }
 
 /// How far the cycles came.
@@ -106,21 +108,16 @@ pub(crate) fn run(
         (Some(_), ..) => return Err(Error::new(Fault::Bug, "judges without a commit to judge")),
     };
     let max_cycles = asked.judged.map_or(1, |judged| judged.max_cycles);
-    let mut own = place.clone();
-    if let Some(cap) = asked.budget.filter(|_| judges.is_some()) {
-        // What its roles ask for is taken from its own share, which ends with it.
-        let left = ground.left_of_cap(place, Some(cap))?;
-        let Some(share) = ground.set_aside(place.budget, left) else {
-            let (outcome, reason) = (Outcome::NeedsHuman, Some("the budget is spent".to_owned()));
-            let end = ChildEnd::new(place.run, outcome, reason);
-            return Ok(ChildEnd { park: Some(Park::Budget), budget_left: false, ..end });
-        };
-        own.budget = share;
-    }
-    let (share, at) = (own.budget, asked.at.cloned());
-    let checks = Checks { ground, place: own, max_cycles, settings, at, judges };
+    let cap = asked.budget.filter(|_| judges.is_some());
+    let purse = match ground.left_of_cap(place, cap)? {
+        None => Some(place.budget),
+        // What is on record is taken up although the cap is spent; only what is new has to wait.
+        left => ground.set_aside(place.budget, left),
+    };
+    let (own, at) = (place.clone(), asked.at.cloned());
+    let checks = Checks { ground, place: own, max_cycles, settings, at, judges, purse };
     let over = checks.work(progress);
-    if share != place.budget {
+    if let Some(share) = purse.filter(|purse| *purse != place.budget) {
         ground.settle(share, Usd::ZERO);
     }
     let over = over?;
@@ -239,7 +236,8 @@ impl Checks<'_> {
     }
 
     fn site(&self) -> SentinelSite<'_> {
-        SentinelSite { ground: self.ground, place: &self.place, settings: &self.settings }
+        let Self { ground, place, settings, purse, .. } = self;
+        SentinelSite { ground, place, settings, purse: *purse }
     }
 
     fn cycles(&self) -> Cycles<'_> {

@@ -579,7 +579,8 @@ fn lead(
         Planned::Sentinel { max_cycles, checks, judges, alone } => {
             let (max_cycles, settings) = (*max_cycles, (**checks).clone());
             let judges = judges.as_deref().cloned();
-            let checks = Checks { ground, place, max_cycles, settings, at: None, judges };
+            let purse = Some(place.budget);
+            let checks = Checks { ground, place, max_cycles, settings, at: None, judges, purse };
             Ok(checks_rest(&checks, checks.work(progress)?, alone.as_deref()))
         }
     }

@@ -110,7 +110,7 @@ impl ActiveJudges<'_> {
         if ground.around.interrupt.is_raised() {
             return Ok(waiting(Outcome::Interrupted, Park::Interrupt, "interrupted"));
         }
-        let Ok(node) = ground.reserve(self.site.place.budget, None) else {
+        let Some(node) = self.site.reserve() else {
             return Ok(waiting(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
         let what = format!("{} {}", self.judges.asked.roles.name(question.role), key);
@@ -254,7 +254,7 @@ impl ActiveJudges<'_> {
             return Ok(end);
         }
         let before = ground.cost_of(child)?;
-        let Ok(node) = ground.reserve(self.site.place.budget, None) else {
+        let Some(node) = self.site.reserve() else {
             let reason = Some("the budget is spent".to_owned());
             let (outcome, park) = (Outcome::NeedsHuman, Some(Park::Budget));
             return Ok(FixEnd { run: child, outcome, reason, park, commit: None });

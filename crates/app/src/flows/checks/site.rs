@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use spore_git::Repository;
+use spore_model::BudgetId;
 
 use crate::base::checkouts::Checkouts;
 use crate::flows::flow::{ActiveFlow, LayerPlace};
@@ -13,6 +14,8 @@ pub(crate) struct SentinelSite<'a> {
     pub(crate) ground: &'a ActiveFlow<'a>,
     pub(crate) place: &'a LayerPlace,
     pub(crate) settings: &'a RunSettings,
+    /// What those who are asked are paid from; nothing where their cap is spent.
+    pub(crate) purse: Option<BudgetId>,
 }
 
 impl<'a> SentinelSite<'a> {
@@ -24,6 +27,11 @@ impl<'a> SentinelSite<'a> {
             run: self.place.run,
             settings: self.settings.checkout(),
         }
+    }
+
+    /// Sets aside all that is left for those who are asked.
+    pub(crate) fn reserve(&self) -> Option<BudgetId> {
+        self.ground.reserve(self.purse?, None).ok()
     }
 
     /// Where logs and transcripts of the cycles are.
