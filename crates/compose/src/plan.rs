@@ -3,6 +3,8 @@
 //! A plan is kept with its run, so that a resumed run does what it began, whatever the flow
 //! files say by then.
 
+mod error;
+
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -11,9 +13,12 @@ use serde::{Deserialize, Serialize};
 use spore_config::ConfigError;
 use spore_model::Usd;
 
+pub(crate) use error::unknown;
+pub use error::{FlowLayer, PlanError};
+
 use crate::child::WorkLine;
 use crate::files::flow::{Executor, FULL, Flows, Phase, RESOLVE};
-use crate::files::flow_file::{FlowFile, PlacedValue, nearest};
+use crate::files::flow_file::{FlowFile, PlacedValue};
 use crate::files::flow_stage::{
     ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, StageJudges, read_made,
 };
@@ -196,7 +201,6 @@ pub struct CoordinatorPlan {
     pub mode: LayerMode,
 }
 
-/// Why the call names nothing that could be done.
 impl OrchestratorPlan {
     /// What is done, in a line.
     pub fn title(&self) -> String {
@@ -234,65 +238,6 @@ impl StagePlan {
     /// Returns whether its work is that of parts, each of which is tried by itself.
     pub(crate) fn has_parts(&self) -> bool {
         self.each.is_some() || matches!(self.work, StageWork::Planned(_))
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PlanError {
-    #[error("there is no {kind} {name:?}{}", meant(nearest.as_deref()))]
-    Unknown { kind: String, name: String, nearest: Option<String>, known: Vec<String> },
-    #[error("there is no {asked} {name:?}; {name} is {}", found.with_article())]
-    OtherLayer { asked: FlowLayer, name: String, found: FlowLayer },
-    #[error("the artifact {path:?} is not inside the project")]
-    Outside { path: String },
-    #[error("the phases of {coordinator} need a target, and none is given")]
-    NoTarget { coordinator: String },
-    #[error("the campaign {campaign} needs a task, and none is given")]
-    NoTask { campaign: String },
-    #[error("cannot read the prompt of the domain {domain}: {problem}")]
-    NoPrompt { domain: String, problem: String },
-}
-
-fn meant(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
-}
-
-/// The layers that flow files define.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FlowLayer {
-    Executor,
-    Orchestrator,
-    Coordinator,
-}
-
-impl FlowLayer {
-    fn with_article(self) -> String {
-        let article = if self == Self::Coordinator { "a" } else { "an" };
-        format!("{article} {self}")
-    }
-}
-
-impl std::fmt::Display for FlowLayer {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Executor => "executor",
-            Self::Orchestrator => "orchestrator",
-            Self::Coordinator => "coordinator",
-        })
-    }
-}
-
-pub(crate) fn unknown<'k>(
-    kind: &str,
-    name: &str,
-    known: impl Iterator<Item = &'k String>,
-) -> PlanError {
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    PlanError::Unknown {
-        kind: kind.to_owned(),
-        name: name.to_owned(),
-        nearest: nearest(name, &known).map(str::to_owned),
-        known: known.into_iter().map(str::to_owned).collect(),
     }
 }
 
