@@ -17,6 +17,7 @@ pub mod edit;
 pub mod evidence;
 pub mod fragment;
 pub mod gate;
+mod hashed;
 pub mod inbox;
 pub mod judging;
 pub mod known;

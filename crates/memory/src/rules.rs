@@ -8,7 +8,9 @@
 //!   files of a run's work had to be put right. Where the run's task file carried a line that
 //!   names such a file, the trigger was there and the work needed correction: the line was missed.
 //! - **A correction in words.** A person says that what was done is wrong (the module `speech`) and
-//!   names what a line names. Why the line failed is only told where the turn shows it: the person
+//!   names what a line names, or speaks in the words of that line more than of any other (the module
+//!   `rare_words`). A log of git's that another program keeps says it of a person: they took back,
+//!   edited or reopened what a run had done. Why the line failed is only told where the turn shows it: the person
 //!   blames the rule itself, or reproaches the very deed that the line asks for and the trace shows
 //!   that it was done (direction-wrong); or the person names its dossier and the trace shows that it
 //!   was not opened (recall-miss). Who complains that something was left out says nothing against
@@ -21,6 +23,8 @@
 //!   told a session is never a new signal ([`crate::reading::recalled`]).
 //!
 //! Everything else that touches a line is left to a judge.
+
+use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -107,8 +111,40 @@ pub(crate) fn is_people(kind: &str) -> bool {
     matches!(kind, "human" | "channel")
 }
 
+/// Whether an event of git, in a type that is not Spore's own, tells that people put right what was
+/// done: they took back, edited or reopened what `said` calls the work of a run.
+pub(crate) fn tells_correction(kind: &str, what: &str, said: &str) -> bool {
+    let deed = what.rsplit(['.', '_', ' ']).next().unwrap_or_default();
+    let is_of_run = || {
+        said.split(|c: char| !c.is_alphanumeric())
+            .any(|word| matches!(word, "run" | "agent" | "bot"))
+    };
+    kind == "git"
+        && !matches!(what, EDITED | REVERTED)
+        && matches!(deed, "revert" | "reverted" | "edit" | "edited" | "reopen" | "reopened")
+        && is_of_run()
+}
+
+/// A payload that has texts in its usual places, each once, or none.
+#[derive(Deserialize)]
+struct PlainWords<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    body: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+}
+
 /// Returns a person's words, where the payload is a text or has one in its usual place.
 pub(crate) fn words_of(payload: &str) -> Option<String> {
+    // Nearly all are plain, and need no tree.
+    if let Ok(words) = serde_json::from_str::<PlainWords<'_>>(payload) {
+        let places = [words.text, words.message, words.body, words.content];
+        return places.into_iter().flatten().next().map(Cow::into_owned);
+    }
     match serde_json::from_str(payload).ok()? {
         Value::String(text) => Some(text),
         Value::Object(mut fields) => {
@@ -135,12 +171,18 @@ pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         INSTRUCTION if is_new => new_signal(heard, SpokenKind::Instruction).into_iter().collect(),
         PREFERENCE if is_new => new_signal(heard, SpokenKind::Preference).into_iter().collect(),
         INSTRUCTION | PREFERENCE => Vec::new(),
-        _ => match speech.filter(|_| is_people(&heard.kind)) {
+        _ => match speech.filter(|_| puts_right(heard)) {
             Some((SpokenKind::Correction, _)) if !related.is_empty() => corrected_in_words(hearing),
             Some((speech, _)) if is_new => new_signal(heard, speech).into_iter().collect(),
             _ => Vec::new(),
         },
     }
+}
+
+/// Whether people talk, or did with git what needs no words.
+fn puts_right(heard: &AdmittedEvent<'_>) -> bool {
+    let by_deed = |said: String| tells_correction(&heard.kind, &heard.what, &said);
+    is_people(&heard.kind) || words_of(heard.payload).is_some_and(by_deed)
 }
 
 fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
@@ -177,6 +219,12 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
             "A message from {} corrected what was done and has what the line names.",
             heard.kind
         )];
+        if related.relation == Relation::Words {
+            evidence[0] = format!(
+                "A message from {} corrected what was done, in words of this line and of no other.",
+                heard.kind
+            );
+        }
         if followed {
             evidence.push("The session's trace shows that the line had been followed.".to_owned());
         } else if shows(RunTurn::went_against) {
@@ -374,7 +422,13 @@ mod tests {
         Matcher::new(&map).related(&payload, &mut related);
         let carried = carried.iter().map(|text| LineHash::of(text)).collect();
         let told = ToldByRun { carried, withheld: Vec::new() };
-        let speech = words_of(&payload).and_then(|text| crate::reading::speech::read(&text, false));
+        let read = words_of(&payload).map(|text| speech::read(&text)).unwrap_or_default();
+        let speech = match words_of(&payload) {
+            Some(said) if tells_correction(kind, what, &said) => {
+                Some((SpokenKind::Correction, false))
+            }
+            _ => read.kind.map(|kind| (kind, read.blames_rule)),
+        };
         let judged = judge(&Hearing {
             heard: &heard,
             related: &related,
@@ -471,6 +525,17 @@ mod tests {
         check("human", INSTRUCTION, &json!({ "text": "no SQL outside crates/store/" }), &[], "");
         check("human", INSTRUCTION, &json!({ "text": "  " }), &[], "");
         check("human", INSTRUCTION, &json!(7), &[], "");
+    }
+
+    #[test]
+    fn who_took_back_the_work_of_a_run_corrected_it() {
+        let edit = "ada changed 3 lines written by run r-1 in crates/store/src/lib.rs";
+        check("git", "edit", &json!({ "text": edit }), &[], "WEAKENING 1");
+        check("git", "task.reopened", &json!({ "text": "reopened, run r-1" }), &[], "NEW_SIGNAL 0");
+        // Whose work it was is not said, or it was no such deed, or not a person's.
+        check("git", "revert", &json!({ "text": "Revert crates/store/" }), &[], "");
+        check("git", "commit.created", &json!({ "text": edit }), &[], "");
+        check("ci", "edit", &json!({ "text": edit }), &[], "");
     }
 
     #[test]

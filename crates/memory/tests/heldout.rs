@@ -6,11 +6,15 @@
 //! parted by lot: those of the first half were looked at when rules were mended, those of the second
 //! were only ever counted.
 //!
-//! What holds: the source gate is perfect. What does not: of the half that was only counted, fewer
-//! labels of rules are right than 19 of 20, and fewer corrections and instructions are found than
-//! half. The log of our own, where both hold (`labelled.rs`), was written by the hand that wrote the
-//! phrases, so its figures say nothing about other people's words; these do. Phrases find few of the
-//! ways in which people say that something is wrong, and what they do not find waits for a judge.
+//! What holds: the source gate is perfect. What does not: of the half that was only counted, 20 labels
+//! of 22 are right and 19 of 20 are asked for; of its corrections 12 of 32 are found, and of its
+//! standing instructions 6 of 13. Its text was read by nobody who wrote a rule, but its figures were
+//! looked at nine times while the rules were written, so it is not quite unseen any more. The rest
+//! waits for a judge: who says what is wrong without a word of complaint, in none of a line's words,
+//! is not understood by letters; a reader's label of a gate's or a verifier's result is none of a
+//! rule's; and a standing instruction about a line that is there is a question for a judge, for it
+//! may say the line again or change it.
+//!
 //! The bounds below are no goals: they are a little under what is reached, so that it does not get
 //! less unseen. The test prints the figures.
 
@@ -198,13 +202,15 @@ fn the_rules_label_other_peoples_words_as_their_readers_do() {
                 score.taken_for,
             );
             let (least_precision, least_line, least_recall) = match part {
-                LogHalf::LookedAt => (0.9, 0.5, 0.3),
-                LogHalf::OnlyCounted => (0.6, 0.6, 0.0),
+                LogHalf::LookedAt => (0.95, 0.75, 0.7),
+                LogHalf::OnlyCounted => (0.9, 0.7, 0.35),
             };
             let with_line = f64::from(score.right_line) / f64::from(score.labels.max(1));
             assert!(with_line >= least_line, "{part:?}: {score:#?}");
             assert!(score.precision() >= least_precision, "{part:?}: {score:#?}");
-            assert!(score.recall("correction") >= least_recall, "{part:?}: {score:#?}");
+            for class in ["correction", "standing_instruction"] {
+                assert!(score.recall(class) >= least_recall, "{class} {part:?}: {score:#?}");
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::lines::{LineMap, LinePlace};
-use crate::reading::speech::is_unspaced;
+use crate::reading::scripts::is_unspaced;
 
 /// How an event touches a line, the strongest first.
 #[derive(
@@ -33,6 +33,9 @@ pub enum Relation {
     Cue,
     /// Has only what the line wants done, which is no trigger of it.
     Action,
+    /// Names nothing of the line, but finds fault in the words that are the line's more than any
+    /// other's.
+    Words,
     /// Names nothing of the line, but corrects a session that worked with its path or dossier.
     Used,
     /// The task of the pass names the line, and a person said something about no line.
@@ -53,6 +56,7 @@ impl Relation {
             Self::Slug => "slug",
             Self::Cue => "cue",
             Self::Action => "action",
+            Self::Words => "words",
             Self::Used => "used",
             Self::Dispatch => "dispatch",
         }
@@ -73,7 +77,7 @@ impl Relation {
             Self::Slug => 1 << 4,
             Self::Cue => 1 << 5,
             Self::Action => 1 << 6,
-            Self::Used | Self::Dispatch => 0,
+            Self::Words | Self::Used | Self::Dispatch => 0,
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What events say, before any rule judges it: the words of people, what a line asks for and whether
 //! a trace shows it, the turns of a session, and what memory itself had told.
 
+pub(crate) mod glosses;
 pub mod matcher;
+pub(crate) mod rare_words;
 pub mod recalled;
+pub(crate) mod scripts;
 pub(crate) mod speech;
 pub mod turns;

@@ -7,9 +7,9 @@
 //! own part corrects what it quotes.
 
 use std::collections::{BTreeSet, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::reading::speech::is_unspaced;
+use crate::hashed::HashedSet;
+use crate::reading::scripts::is_unspaced;
 
 /// How long a piece is. Shorter ones are in every text; a saying of five words has one.
 const PIECE: usize = 30;
@@ -21,7 +21,7 @@ const MOST: usize = 500_000;
 /// The texts that memory gives out.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
-    pieces: HashSet<u64, BuildHasherDefault<HashedAlready>>,
+    pieces: HashedSet,
     /// Texts that are shorter than a piece.
     short: HashSet<String>,
     /// Those of them that are lines: they are known in the middle of a text too.
@@ -127,7 +127,15 @@ impl Recalled {
 
 /// The letters and digits of a text, in lower case: how it is set decides nothing.
 fn letters_of(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    let mut letters = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_ascii() {
+            true if c.is_ascii_alphanumeric() => letters.push(c.to_ascii_lowercase()),
+            false if c.is_alphanumeric() => letters.extend(c.to_lowercase()),
+            _ => {}
+        }
+    }
+    letters
 }
 
 /// The letters of a text, and where its words begin and end among them. In a script that sets no
@@ -185,26 +193,6 @@ fn pieces(letters: &str) -> impl Iterator<Item = u64> {
         // The low bits know the last letters only.
         (at + 1 >= PIECE).then(|| (rolling ^ (rolling >> 32)).wrapping_mul(BASE).rotate_left(29))
     })
-}
-
-/// Takes a piece's hash as it is: hashing it once more would cost as much as the rest.
-#[derive(Clone, Default)]
-struct HashedAlready(u64);
-
-impl Hasher for HashedAlready {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
 }
 
 #[cfg(test)]

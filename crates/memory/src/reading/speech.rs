@@ -1,17 +1,31 @@
 //! What kind of thing a person says, where the words alone tell: a correction, a standing
 //! instruction, a preference, or none of them.
 //!
-//! Phrases of several languages, each a sentence's beginning or a part of it, and nothing is
+//! Phrases of many languages, each a sentence's beginning or a part of it, and nothing is
 //! guessed: a sentence that fits no phrase says nothing here and is left to a judge. What is
 //! quoted is another's and is not read. A report that something "always crashes" is no
-//! instruction, so the words for always and never only count where they open a sentence and a
-//! command follows.
+//! instruction, so the words for always and never only count where they open a sentence, a
+//! command follows, and it is about something that work is done on.
 //!
-//! The list of phrases is data, [`PHRASES`]: another language is another set of rows.
+//! Some phrases prove nothing alone: that something is missing is said of errors as well. Such a
+//! *complaint* is a correction only where an agent worked in the session, or where it is about what
+//! a line says; who listens decides that.
 
-use std::sync::LazyLock;
+mod phrases;
+mod reproach;
+mod sentences;
+mod words;
 
-use aho_corasick::AhoCorasick;
+pub(crate) use reproach::reproaches;
+
+use crate::reading::glosses::{fold, glosses, unspaced_glosses};
+use crate::reading::scripts::is_unspaced;
+use reproach::blames_the_rule;
+use sentences::{sentences, without_quotes};
+use words::{
+    ADDRESSES, ALL_OF, ARTEFACTS, DEALINGS, DEEDS, DEMANDS, ENGLISH_PAST, FORGIVEN, GOOD_DEEDS,
+    NO_DEEDS, OPENERS, PRAISE, REQUESTS, RESOLVES, WANTS,
+};
 
 /// What a person's words are, the strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,263 +37,119 @@ pub(crate) enum SpokenKind {
     Preference,
 }
 
-/// Where a phrase has to stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// At the beginning of a sentence.
-    First,
-    /// Anywhere in it.
-    Within,
+/// What a person's words come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Speech {
+    /// What they are for certain.
+    pub(crate) kind: Option<SpokenKind>,
+    /// Whether they find fault with something that may be a deed of an agent's.
+    pub(crate) complains: bool,
+    /// Whether they only hint at it.
+    pub(crate) hints: bool,
+    /// Whether a correction says that the rule itself is wrong.
+    pub(crate) blames_rule: bool,
+    /// Whether they only ask, and ask for nothing to be done.
+    pub(crate) only_asks: bool,
 }
 
-struct Phrase {
-    speech: SpokenKind,
-    place: Place,
-    /// All of them, in any order.
-    parts: &'static [&'static str],
+/// Returns what a person's words are.
+pub(crate) fn read(text: &str) -> Speech {
+    let said = without_quotes(text).to_lowercase().replace('’', "'");
+    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+    let mut speech = Speech { only_asks: true, ..Speech::default() };
+    let mut hints = 0;
+    for sentence in sentences(&said) {
+        let opens = opening(sentence);
+        let is_question = sentence.ends_with(['?', '？']);
+        let found = phrases::find(sentence, opens, is_question);
+        let own = &sentence[opens..];
+        let is_polite = ["please ", "bitte "].iter().any(|word| sentence[..opens].contains(word));
+        let instructs = is_standing(own, is_polite)
+            || demands_of_all(own)
+            || (found.kind.is_none() && found.may_instruct && is_about_work(own));
+        let kind = match found.kind {
+            _ if !is_question && instructs => Some(SpokenKind::Instruction),
+            Some(SpokenKind::Instruction) if !is_for_others(own) => None,
+            Some(SpokenKind::Correction) if agrees(own) => None,
+            None if !is_question && blames_the_doer(own, found) => Some(SpokenKind::Correction),
+            kind => kind,
+        };
+        speech.kind = [speech.kind, kind].into_iter().flatten().min();
+        if !is_question {
+            speech.complains |= found.complains || tells_a_deed(sentence) || tells_a_deed(own);
+            hints += found.hints + u8::from(names_a_deed(sentence));
+        }
+        speech.only_asks &= is_question && !asks_for_work(sentence);
+    }
+    speech.hints = hints >= HINTS;
+    // Who praises does not complain, and who takes the fault or forgives it corrects nothing.
+    if (speech.complains || speech.hints) && (says(PRAISE) || says(FORGIVEN)) {
+        (speech.complains, speech.hints) = (false, false);
+    }
+    if speech.kind == Some(SpokenKind::Correction) && says(FORGIVEN) {
+        speech.kind = None;
+    }
+    let may_blame = speech.is_correction() || speech.may_correct();
+    speech.blames_rule = may_blame && blames_the_rule(&said);
+    speech
 }
 
-const fn phrase(speech: SpokenKind, place: Place, parts: &'static [&'static str]) -> Phrase {
-    Phrase { speech, place, parts }
+impl Speech {
+    /// Takes a complaint for a correction where an agent worked in the session.
+    pub(crate) fn of_who_saw_work(mut self, acted: bool) -> Self {
+        if self.kind.is_none() && self.complains && acted {
+            self.kind = Some(SpokenKind::Correction);
+        }
+        self
+    }
+
+    /// Takes a complaint, or hints of one, for a correction where it is about what a line says.
+    pub(crate) fn about_a_line(mut self) -> Self {
+        if self.may_correct() {
+            self.kind = Some(SpokenKind::Correction);
+        }
+        self
+    }
+
+    /// Whether it is a correction if it is about what a line says.
+    pub(crate) fn may_correct(self) -> bool {
+        self.kind.is_none() && (self.complains || self.hints)
+    }
+
+    /// What someone says who put right what was done.
+    pub(crate) fn correction() -> Self {
+        Self { kind: Some(SpokenKind::Correction), ..Self::default() }
+    }
+
+    pub(crate) fn is_correction(self) -> bool {
+        self.kind == Some(SpokenKind::Correction)
+    }
 }
 
-/// Rows of one speech and place.
-macro_rules! rows {
-    ($speech:ident, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
-        &[$(phrase(SpokenKind::$speech, Place::$place, &[$($part),+])),+]
-    };
+/// How many hints are a complaint.
+const HINTS: u8 = 2;
+
+/// Returns where a sentence begins behind its openers and whom it calls.
+fn opening(sentence: &str) -> usize {
+    let mut at = 0;
+    for _ in 0..4 {
+        let rest = &sentence[at..];
+        let word = rest.split(char::is_whitespace).next().unwrap_or_default();
+        let bare = word.trim_end_matches([',', ':', '!', '.', '…', '-', '–', '—']);
+        let opens = OPENERS.contains(&bare) || (bare.starts_with('@') && bare.len() > 1);
+        let behind = &rest[word.len()..];
+        let next = behind.trim_start_matches([' ', '-', '–', '—', ',']);
+        if !opens || next.is_empty() {
+            break;
+        }
+        at = sentence.len() - next.len();
+    }
+    at
 }
 
-const PHRASES: &[&[Phrase]] = &[
-    // English.
-    rows!(Correction, Within:
-        ["you forgot"], ["you should have"], ["you shouldn't have"], ["you should not have"],
-        ["you were supposed to"], ["you were not supposed to"], ["you weren't supposed to"],
-        ["i told you"], ["i asked you not"], ["i asked you to", "not"], ["not what i asked"], ["not what i wanted"],
-        ["not what i meant"], ["i have said this"], ["i already said"], ["i keep having to"],
-        ["how many times"], ["you ignored"], ["you broke"], ["you missed the"],
-        ["you didn't follow"], ["you didn't use"], ["you didn't run"], ["you didn't ask"],
-        ["you did not follow"], ["you did not use"], ["you did not run"], ["you did not ask"],
-        ["revert that"], ["revert it"], ["revert this"], ["undo that"], ["undo it"],
-        ["please redo"], ["redo it"], ["put it back"], ["put them back"], ["without asking"],
-        ["that's wrong"], ["that is wrong"], ["not like this"], ["not like that"],
-        ["why did you", "again"], ["you used", "again"], ["you again"], ["you took", "again"],
-        ["you did", "again"], ["out of date", "you"],
-        ["nobody asked"], ["i never asked"], ["i never mentioned"], ["i did not ask you"],
-        ["i didn't ask you"], ["without a word"], ["not how we"], ["we agreed on this"], ["as we agreed", "not"], ["you keep"], ["should have been"],
-        ["should never have"], ["take it out"], ["take that out"], ["take them out"], ["take this out"],
-        ["back it out"], ["roll it back"], ["roll that back"], ["change it back"],
-        ["reverted your"], ["i reverted"], ["had to revert"], ["had to undo"], ["had to redo"],
-        ["for the third time"], ["how often do i"], ["yet again"]),
-    rows!(Correction, First:
-        ["undo"], ["revert"], ["please revert"], ["please undo"], ["please don't", "again"],
-        ["the", "you", "is wrong"], ["the", "you", "the wrong"], ["and the", "you", "the wrong"],
-        ["wrong,"], ["wrong:"], ["wrong."], ["no, not"], ["no, use"], ["no, that"], ["no, you"],
-        ["no, i wanted"], ["no, i meant"], ["undo."], ["undo,"], ["stop using"], ["stop adding"],
-        ["stop doing"], ["stop writing"], ["stop changing"], ["you", "without running"],
-        ["you", "without reading"], ["you committed", "without"], ["you changed", "without"],
-        ["you pushed", "without"], ["you merged", "without"], ["you deleted", "without"]),
-    rows!(Instruction, Within:
-        ["from now on"], ["from here on"], ["from today"], ["as of today"], ["as of now"],
-        ["starting today"], ["starting monday"], ["starting tomorrow"], ["starting next week"],
-        ["never ever"], ["going forward"], ["for all future"], ["in future always"],
-        ["as a rule,"], ["keep that in mind"], ["keep in mind that"], ["our convention is"],
-        ["make sure you always"], ["make sure you never"], ["please always"], ["please never"],
-        ["you must always"], ["you must never"], ["you should always"], ["you should never"],
-        ["whenever you"], ["every time you"]),
-    rows!(Instruction, First:
-        ["next time"], ["remember:"], ["remember that"], ["do not ever"], ["don't ever"]),
-    rows!(Preference, Within:
-        ["i prefer"], ["i'd prefer"], ["i would prefer"], ["i'd rather have"],
-        ["i would rather have"], ["i like it when"], ["i don't like it when"], ["we prefer"]),
-    // German.
-    rows!(Correction, Within:
-        ["das ist falsch"], ["das war falsch"], ["so nicht"], ["du hast vergessen"],
-        ["hast du vergessen"], ["du solltest doch"], ["du solltest nicht"], ["du hättest"],
-        ["ich hatte gesagt"], ["ich habe dir gesagt"], ["ich hatte dich gebeten"],
-        ["rückgängig"], ["du hast", "nicht benutzt"], ["du hast schon wieder"],
-        ["nicht das, was ich"], ["das steht doch"], ["wie oft noch"], ["zum dritten mal"],
-        ["schon wieder", "du"], ["nimm das", "raus"], ["nimm es", "raus"], ["raus damit"],
-        ["bitte zurücknehmen"], ["mach das", "weg"], ["ohne zu fragen"], ["ohne vorher"]),
-    rows!(Instruction, Within:
-        ["ab jetzt"], ["ab sofort"], ["von nun an"], ["in zukunft"], ["künftig"],
-        ["nie wieder"], ["grundsätzlich gilt"], ["merke dir"], ["merk dir"], ["denk daran"],
-        ["ab heute"], ["ab montag"], ["ab morgen"], ["beim nächsten mal"], ["nächstes mal"], ["immer wenn du"]),
-    rows!(Preference, Within:
-        ["ich bevorzuge"], ["ich hätte lieber"], ["mir ist", "lieber"], ["mir sind", "lieber"],
-        ["ich mag es, wenn"]),
-    // French.
-    rows!(Correction, Within:
-        ["ce n'est pas ça"], ["c'est faux"], ["tu as oublié"], ["vous avez oublié"],
-        ["je t'avais dit"], ["je t'avais demandé"], ["ce n'est pas ce que"], ["annule ça"],
-        ["on t'a demandé"], ["je t'ai demandé"], ["sans demander"],
-        ["encore une fois, tu"], ["à retirer"], ["pas comme ça"]),
-    rows!(Correction, First: ["annule"], ["enlève"], ["retire"]),
-    rows!(Instruction, Within:
-        ["à partir de maintenant"], ["à partir d'aujourd'hui"], ["à partir de lundi"], ["désormais"], ["dorénavant"], ["à l'avenir"],
-        ["la prochaine fois"], ["souviens-toi"]),
-    rows!(Preference, Within: ["je préfère"], ["j'aimerais mieux"], ["j'aime mieux"]),
-    // Spanish.
-    rows!(Correction, Within:
-        ["eso está mal"], ["te pedí que no"], ["te dije"], ["te has olvidado"], ["olvidaste"],
-        ["no es lo que"], ["no debías"], ["quítalo"], ["quítala"], ["deshazlo"], ["reviértelo"],
-        ["sin preguntar"], ["otra vez lo mismo"], ["así no"], ["no así"]),
-    rows!(Instruction, Within:
-        ["a partir de ahora"], ["a partir de hoy"], ["a partir del lunes"], ["de ahora en adelante"], ["la próxima vez"], ["recuerda que"]),
-    rows!(Instruction, First: ["siempre usa"], ["nunca uses"], ["siempre utiliza"]),
-    rows!(Preference, Within: ["prefiero"], ["me gusta más"]),
-    // Russian.
-    rows!(Correction, Within:
-        ["ты забыл"], ["ты снова"], ["ты опять"], ["я просил"], ["я же говорил"],
-        ["не это имел"], ["не то, что я"], ["так нельзя"], ["переделай"], ["откати"],
-        ["без спроса"], ["сколько раз"], ["верни как было"], ["верни обратно"]),
-    rows!(Correction, First: ["неправильно:"], ["неправильно,"], ["неверно,"], ["неверно:"]),
-    rows!(Instruction, Within:
-        ["впредь"], ["отныне"], ["с этого момента"], ["в следующий раз"], ["запомни"],
-        ["больше никогда"]),
-    rows!(Preference, Within: ["предпочитаю"], ["мне больше нравится"], ["мне удобнее"]),
-    // Japanese.
-    rows!(Correction, Within:
-        ["そうではなく"], ["ではなく", "使ってください"], ["ではなく", "してください"],
-        ["元に戻して"], ["言ったはず"], ["やめてください"], ["しましたよね"], ["勝手に"], ["と言いました"], ["間違っています"]),
-    rows!(Correction, First: ["違います"], ["違う、"], ["違う。"]),
-    rows!(Instruction, Within:
-        ["今後は"], ["今後、"], ["これからは"], ["二度と"], ["覚えておいて"], ["次回からは"],
-        ["必ず", "ください"], ["常に", "ください"]),
-    rows!(Preference, Within: ["が好みです"], ["のほうが好"], ["方が好きです"]),
-    // Chinese.
-    rows!(Correction, Within:
-        ["不是这样"], ["不是我要的"], ["我要的是", "不是"], ["你忘了"], ["你又"], ["改回去"],
-        ["我说过"]),
-    rows!(Correction, First: ["错了"], ["不对"]),
-    rows!(Instruction, Within:
-        ["今后"], ["从现在开始"], ["从今以后"], ["记住"], ["以后一律"], ["以后都"], ["以后请"],
-        ["不要再"]),
-    rows!(Preference, Within: ["我更喜欢"], ["我偏好"]),
-];
-
-/// The speaker is at fault, or no one is: no correction, whatever else is said.
-const FORGIVEN: [&str; 12] = [
-    "i was wrong",
-    "my mistake",
-    "my fault",
-    "no need to",
-    "you were right",
-    "never mind",
-    "did it right",
-    "mein fehler",
-    "c'est ma faute",
-    "mi error",
-    "моя ошибка",
-    "私のミス",
-];
-
-/// How a sentence begins that tells the one who is spoken to what they did, and how the word
-/// behind it ends. People who tell an agent its own deeds complain, unless they praise or ask.
-const DEEDS: [(&str, &[&str]); 16] = [
-    ("you ", ENGLISH_PAST),
-    ("you just ", ENGLISH_PAST),
-    ("you also ", ENGLISH_PAST),
-    ("you've ", ENGLISH_PAST),
-    ("you have ", ENGLISH_PAST),
-    ("and you ", ENGLISH_PAST),
-    ("but you ", ENGLISH_PAST),
-    ("du hast ", &[""]),
-    ("sie haben ", &[""]),
-    ("tu as ", &["é", "is", "it", "u"]),
-    ("vous avez ", &["é", "is", "it", "u"]),
-    ("has ", &["ado", "ido", "cho", "sto"]),
-    ("ты ", &["л", "ла", "лся", "лась", "ешь", "ишь"]),
-    ("вы ", &["ли", "лись", "ете", "ите"]),
-    ("你把", &[""]),
-    ("你没", &[""]),
-];
-
-/// Endings of the past, and irregular forms of the verbs that work is told with.
-const ENGLISH_PAST: &[&str] = &[
-    "ed",
-    "ran",
-    "wrote",
-    "made",
-    "took",
-    "left",
-    "did",
-    "broke",
-    "went",
-    "got",
-    "kept",
-    "put",
-    "sent",
-    "chose",
-    "threw",
-    "built",
-    "added",
-    "hid",
-    "forgot",
-    "set",
-    "didn't",
-    "never",
-    "hardcoded",
-    "rewrote",
-    "undid",
-    "cut",
-    "let",
-    "still",
-];
-
-/// Deeds that draw no complaint from people, and being right, which begins like one.
-const GOOD_DEEDS: [&str; 20] = [
-    "fixed",
-    "solved",
-    "caught",
-    "remembered",
-    "found",
-    "saved",
-    "helped",
-    "noticed",
-    "finished",
-    "improved",
-    "explained",
-    "answered",
-    "recht",
-    "raison",
-    "réussi",
-    "trouvé",
-    "arreglado",
-    "encontrado",
-    "нашёл",
-    "исправил",
-];
-
-/// Who praises or thanks does not complain.
-const PRAISE: [&str; 26] = [
-    "thank",
-    "thx",
-    "appreciate",
-    "nice",
-    "great",
-    "perfect",
-    "well done",
-    "good job",
-    "good call",
-    "love it",
-    "exactly",
-    "right this time",
-    "danke",
-    "prima",
-    "super",
-    "gut gemacht",
-    "gracias",
-    "genial",
-    "perfecto",
-    "merci",
-    "bravo",
-    "parfait",
-    "спасибо",
-    "отлично",
-    "ありがとう",
-    "谢谢",
-];
+fn asks_for_work(sentence: &str) -> bool {
+    REQUESTS.iter().any(|words| sentence.contains(words))
+}
 
 /// Words for always and never that open a command, and how a word that commands ends.
 const STANDING: [(&str, Command); 8] = [
@@ -318,82 +188,6 @@ impl Command {
     }
 }
 
-/// Returns what a person's words are, and whether they say that the rule itself is wrong. What was
-/// done is only told to an agent where one has `acted` in the session: people talk to each other.
-pub(crate) fn read(text: &str, acted: bool) -> Option<(SpokenKind, bool)> {
-    let said = without_quotes(text).to_lowercase().replace('’', "'");
-    let mut found = sentences(&said).filter_map(of_sentence).min();
-    // A deed that is told with praise, or that the speaker wonders about, is no complaint.
-    let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
-    if acted && found.is_none() && sentences(&said).any(tells_a_deed) && !says(&PRAISE) {
-        found = Some(SpokenKind::Correction);
-    }
-    let forgiven = found == Some(SpokenKind::Correction) && says(&FORGIVEN);
-    let found = found.filter(|_| !forgiven);
-    found.map(|speech| (speech, speech == SpokenKind::Correction && blames_the_rule(&said)))
-}
-
-fn of_sentence(sentence: &str) -> Option<SpokenKind> {
-    let is_question = sentence.ends_with(['?', '？']);
-    PHRASE_SEARCH.strongest(sentence, is_question).or_else(|| {
-        let commands = !is_question && is_standing(sentence);
-        commands.then_some(SpokenKind::Instruction)
-    })
-}
-
-/// All parts of all phrases, looked for in one pass: most of what people say has none of them.
-struct PhraseSearch {
-    parts: Option<AhoCorasick>,
-    /// Each phrase with its parts' places in the search.
-    phrases: Vec<(&'static Phrase, Vec<usize>)>,
-    /// The phrases that begin with a part.
-    by_first: Vec<Vec<usize>>,
-}
-
-static PHRASE_SEARCH: LazyLock<PhraseSearch> = LazyLock::new(PhraseSearch::new);
-
-impl PhraseSearch {
-    fn new() -> Self {
-        let mut texts: Vec<&'static str> = Vec::new();
-        let mut phrases: Vec<(&'static Phrase, Vec<usize>)> = Vec::new();
-        for phrase in PHRASES.iter().copied().flatten() {
-            let place = |part: &&'static str| {
-                texts.iter().position(|known| known == part).unwrap_or_else(|| {
-                    texts.push(part);
-                    texts.len() - 1
-                })
-            };
-            let parts = phrase.parts.iter().map(place).collect();
-            phrases.push((phrase, parts));
-        }
-        let mut by_first = vec![Vec::new(); texts.len()];
-        for (at, (_, parts)) in phrases.iter().enumerate() {
-            parts.first().into_iter().for_each(|first| by_first[*first].push(at));
-        }
-        Self { parts: AhoCorasick::new(&texts).ok(), phrases, by_first }
-    }
-
-    /// Returns the strongest kind that any phrase gives a sentence.
-    fn strongest(&self, sentence: &str, is_question: bool) -> Option<SpokenKind> {
-        // Where each part stands first.
-        let mut found: Vec<(usize, usize)> = Vec::new();
-        for hit in self.parts.as_ref()?.find_overlapping_iter(sentence) {
-            if stands_between(sentence, hit.start(), hit.end()) {
-                found.push((hit.pattern().as_usize(), hit.start()));
-            }
-        }
-        let fits = |(phrase, parts): &&(&Phrase, Vec<usize>)| {
-            let is_found = |part: &usize| found.iter().any(|(one, _)| one == part);
-            let is_first = || found.iter().any(|(one, at)| Some(one) == parts.first() && *at == 0);
-            (phrase.place == Place::Within || is_first())
-                && parts.iter().all(is_found)
-                && !(is_question && phrase.speech != SpokenKind::Correction)
-        };
-        let begun = found.iter().flat_map(|(part, _)| &self.by_first[*part]);
-        begun.map(|at| &self.phrases[*at]).filter(fits).map(|(phrase, _)| phrase.speech).min()
-    }
-}
-
 /// Whether a sentence tells the one who is spoken to what they did.
 fn tells_a_deed(sentence: &str) -> bool {
     let is_question = sentence.ends_with(['?', '？']);
@@ -402,276 +196,138 @@ fn tells_a_deed(sentence: &str) -> bool {
         let word = rest.split(|c: char| c.is_whitespace()).next().unwrap_or_default();
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         let is_long = rest.chars().any(is_unspaced) || rest.split_whitespace().count() >= 3;
-        let is_good = GOOD_DEEDS.contains(&word);
+        let is_good = GOOD_DEEDS.contains(&word) || NO_DEEDS.contains(&word);
         is_long && !is_good && endings.iter().any(|ending| word.ends_with(ending))
     };
     !is_question && DEEDS.iter().any(tells)
 }
 
-/// Whether a sentence opens with always or never, and a command follows.
-fn is_standing(sentence: &str) -> bool {
-    let sentence = sentence.strip_prefix("please ").or_else(|| sentence.strip_prefix("bitte "));
-    let given = |sentence: &str| {
-        STANDING.iter().any(|(words, command)| {
-            let rest = sentence.strip_prefix(words).unwrap_or_default();
-            let mut words = rest.split_whitespace();
-            let is_command = match command {
-                // The verb is the last word.
-                Command::German => rest.split_whitespace().last(),
-                _ => words.next(),
-            };
-            let trimmed = |word: &str| {
-                let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-                command.is_given_by(word)
-            };
-            rest.split_whitespace().count() >= 2 && is_command.is_some_and(trimmed)
-        })
-    };
-    sentence.is_some_and(given)
-}
-
-/// How people say that a deed should not have been done: what stands before it in the sentence, and
-/// what behind it. Where nothing has to stand behind it, it follows at once.
-const REPROACHES: &[(&str, &str)] = &[
-    ("shouldn't have", ""),
-    ("should not have", ""),
-    ("should never have", ""),
-    ("weren't supposed to", ""),
-    ("were not supposed to", ""),
-    ("asked you not to", ""),
-    ("told you not to", ""),
-    ("nobody asked you to", ""),
-    ("nobody asked for", ""),
-    ("never asked you to", ""),
-    ("never asked for", ""),
-    ("stop running", ""),
-    ("stop using", ""),
-    ("stop calling", ""),
-    ("stop adding", ""),
-    ("solltest", " nicht"),
-    ("hättest", " nicht"),
-    ("gebeten,", " nicht"),
-    ("n'aurais pas dû", ""),
-    ("n'auriez pas dû", ""),
-    ("demandé de ne pas", ""),
-    ("no debías", ""),
-    ("no deberías haber", ""),
-    ("te pedí que no", ""),
-    ("не надо было", ""),
-    ("не нужно было", ""),
-    ("не следовало", ""),
-    ("", "しないで"),
-    ("不应该", ""),
-];
-
-/// Who says one of these speaks of something that was left out.
-const OMISSIONS: &[&str] = &[
-    "forg",
-    "skip",
-    "omit",
-    "ignor",
-    "miss",
-    "left out",
-    "leave out",
-    "without",
-    "vergess",
-    "auslass",
-    "ausgelass",
-    "weglass",
-    "weggelass",
-    "übersp",
-    "oubli",
-    "omis",
-    "sauté",
-    "olvid",
-    "забы",
-    "пропус",
-    "忘",
-    "省略",
-    "跳过",
-];
-
-/// Where another clause begins, which may be about another deed.
-const BREAKS: [&str; 20] = [
-    ",",
-    ";",
-    ":",
-    " - ",
-    "—",
-    " and ",
-    " but ",
-    " then ",
-    " before ",
-    " after ",
-    " until ",
-    " without ",
-    " und ",
-    " aber ",
-    " ohne ",
-    " et ",
-    " sans ",
-    " sin ",
-    " и ",
-    " без ",
-];
-
-/// How far behind a reproach its deed may begin, in bytes: a verb stands between, and no more.
-const REACH: usize = 40;
-
-/// Whether a text says, in one clause, that a deed should not have been done. To say that it was
-/// left out, done too late or done wrongly is none of that.
-pub(crate) fn reproaches(text: &str, deed: &str) -> bool {
-    // A deed is often set as code, and what it stands in is the speaker's own sentence.
-    let unmarked = |line: &str| match line.trim_start().starts_with("```") {
-        true => "```".to_owned(),
-        false => line.replace('`', ""),
-    };
-    let lines: Vec<String> = text.lines().map(unmarked).collect();
-    let said = without_quotes(&lines.join("\n")).to_lowercase().replace('’', "'");
-    let deed = deed.to_lowercase();
-    let is_reproached = |sentence: &str| {
-        let mut places = sentence.match_indices(&deed).map(|(at, _)| (at, at + deed.len()));
-        !OMISSIONS.iter().any(|word| sentence.contains(word))
-            && places.any(|(from, to)| {
-                let (before, after) = (&sentence[..from], &sentence[to..]);
-                stands_between(sentence, from, to)
-                    && REPROACHES.iter().any(|words| stand_around(*words, before, after))
-            })
-    };
-    !deed.is_empty() && sentences(&said).any(is_reproached)
-}
-
-/// Whether a reproach stands around a deed, in the deed's own clause, and is not the speaker's of
-/// themselves.
-fn stand_around((opens, closes): (&str, &str), before: &str, after: &str) -> bool {
-    let is_one =
-        |between: &str| between.len() <= REACH && !BREAKS.iter().any(|part| between.contains(part));
-    let opened = opens.is_empty()
-        || before.rfind(opens).is_some_and(|at| {
-            let who = before[..at].split_whitespace().next_back();
-            !(opens.starts_with("should") && who == Some("i"))
-                && is_one(&before[at + opens.len()..])
-        });
-    opened && after.find(closes).is_some_and(|at| is_one(&after[..at]))
-}
-
-/// Whether the words say that a rule is wrong or out of date, and not only what was done. Both must
-/// stand in one clause: that it is wrong to break a rule is no word against the rule.
-fn blames_the_rule(said: &str) -> bool {
-    const RULES: [&str; 9] =
-        ["rule", "the line", "memory", "regel", "règle", "regla", "правило", "ルール", "规则"];
-    const WRONG: [&str; 13] = [
-        "out of date",
-        "outdated",
-        "obsolete",
-        "no longer",
-        "is wrong",
-        "veraltet",
-        "stimmt nicht mehr",
-        "périmé",
-        "obsoleta",
-        "устарел",
-        "古い",
-        "过时",
-        "falsch",
-    ];
-    // What people say of one who did not go by the rule.
-    const BROKEN: [&str; 12] = [
-        "forgot", "ignor", "broke", "break", "follow", "skip", "didn't", "did not", "vergess",
-        "oubli", "olvid", "забы",
-    ];
-    let has = |clause: &str, words: &[&str]| words.iter().any(|word| clause.contains(word));
-    let blames = |clause: &str| has(clause, &RULES) && has(clause, &WRONG) && !has(clause, &BROKEN);
-    sentences(said)
-        .flat_map(|sentence| sentence.split([',', ';', ':', '—', '、', '，']))
-        .any(blames)
-}
-
-/// Whether what stands between two places is a word or words of their own. Where words are not
-/// set apart, it only has to be there.
-fn stands_between(text: &str, start: usize, end: usize) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
-    let before = text[..start].chars().next_back().is_some_and(is_word);
-    let after = text[end..].chars().next().is_some_and(is_word);
-    let opens = text[start..].chars().next().is_some_and(is_word);
-    let closes = text[..end].chars().next_back().is_some_and(is_word);
-    !(opens && before || closes && after)
-}
-
-/// Scripts that put no spaces between words.
-pub(crate) fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3000}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}')
-}
-
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    // The mark that ends a sentence belongs to it, and a point inside of a word ends none.
-    let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '\n');
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let mut chars = rest.char_indices().peekable();
-        let mut end = rest.len();
-        while let Some((at, c)) = chars.next() {
-            let next = chars.peek().map(|(_, c)| *c);
-            let apart = next.is_none_or(char::is_whitespace) || is_unspaced(c) || c == '\n';
-            if ends(c) && apart {
-                end = at + c.len_utf8();
-                break;
-            }
-        }
-        let (sentence, left) = rest.split_at(end);
-        rest = left;
-        Some(sentence.trim())
+/// Whether a sentence tells in passing what the one who is spoken to did: "the script you rewrote".
+fn names_a_deed(sentence: &str) -> bool {
+    sentence.match_indices("you ").any(|(at, you)| {
+        let word = sentence[at + you.len()..].split_whitespace().next().unwrap_or_default();
+        let starts = at == 0 || sentence[..at].ends_with(' ');
+        let word = bare(word);
+        let is_good = GOOD_DEEDS.contains(&word) || NO_DEEDS.contains(&word);
+        starts && !is_good && ENGLISH_PAST.iter().any(|end| word.ends_with(end))
     })
-    .filter(|sentence| !sentence.is_empty())
 }
 
-/// The text without what it quotes: what stands in marks, in code and behind `>`.
-fn without_quotes(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut fenced = false;
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        if trimmed.starts_with("```") {
-            fenced = !fenced;
-        } else if !fenced && !trimmed.starts_with('>') {
-            unquoted(line, &mut kept);
-        }
-        kept.push('\n');
-    }
-    kept
-}
-
-fn unquoted(line: &str, kept: &mut String) {
-    let mut rest = line;
-    let mut before = ' ';
-    while let Some(c) = rest.chars().next() {
-        let after = &rest[c.len_utf8()..];
-        let close = match c {
-            '`' => Some('`'),
-            '"' => Some('"'),
-            '“' | '„' => Some(if c == '“' { '”' } else { '“' }),
-            '«' => Some('»'),
-            '「' => Some('」'),
-            '\'' if !before.is_alphanumeric() => Some('\''),
-            _ => None,
+/// Whether a sentence opens with always or never, and a command follows that is about work; who
+/// says please commands whatever it is about.
+fn is_standing(sentence: &str, is_polite: bool) -> bool {
+    STANDING.iter().any(|(words, command)| {
+        let Some(rest) = sentence.strip_prefix(words) else { return false };
+        let mut words = rest.split_whitespace();
+        let verb = match command {
+            // The verb is the last word.
+            Command::German => rest.split_whitespace().last(),
+            _ => words.next(),
         };
-        let inner = close.and_then(|close| after.find(close).map(|at| at + close.len_utf8()));
-        match inner {
-            Some(length) => {
-                kept.push('…');
-                rest = &after[length..];
-                before = '…';
-            }
-            None => {
-                kept.push(c);
-                rest = after;
-                before = c;
-            }
-        }
-    }
+        rest.split_whitespace().count() >= 2
+            && verb.is_some_and(|verb| command.is_given_by(bare(verb)))
+            && (is_polite || rest.split_whitespace().any(names_artefact))
+    })
+}
+
+/// Whether a sentence demands something of all that work is done on: "every new table needs an
+/// index". What users must be able to do is a task.
+fn demands_of_all(sentence: &str) -> bool {
+    let Some(rest) = ALL_OF.iter().find_map(|words| sentence.strip_prefix(words)) else {
+        return false;
+    };
+    rest.split_whitespace().take(3).any(is_of_work)
+        && DEMANDS.iter().any(|words| rest.contains(words))
+}
+
+/// Whether an instruction is one for who is spoken to: people make resolutions, too, and lay down
+/// what the coffee costs from now on.
+fn is_for_others(sentence: &str) -> bool {
+    let has = |words: &[&str]| {
+        sentence
+            .split(|c: char| !(c.is_alphanumeric() || c == '\''))
+            .any(|word| words.contains(&word))
+    };
+    let is_resolution = has(RESOLVES) && !has(WANTS);
+    !is_resolution
+        && (is_about_work(sentence)
+            || has(ADDRESSES)
+            || DEALINGS.iter().any(|part| sentence.contains(part)))
+}
+
+/// Whether a sentence tells the one who is spoken to of their deed or their work, and that something
+/// is wrong with it: "you pushed the fix straight to main again", "your migration still drops it".
+fn blames_the_doer(sentence: &str, found: phrases::Found) -> bool {
+    const YOURS: [&str; 12] = [
+        "your ",
+        "dein ",
+        "deine ",
+        "ton ",
+        "ta ",
+        "tes ",
+        "tu ",
+        "tus ",
+        "seu ",
+        "sua ",
+        "твой ",
+        "твоя ",
+    ];
+    // The word for "you" or "your" at the beginning is one of the hints.
+    let finds_fault = found.complains || found.hints >= 2;
+    let work = YOURS.iter().find_map(|words| sentence.strip_prefix(words));
+    let is_of_work = work.is_some_and(|rest| rest.split_whitespace().take(2).any(is_of_work));
+    finds_fault
+        && (is_of_work || tells_a_deed(sentence) && is_about_work(sentence))
+        && !PRAISE.iter().any(|words| sentence.contains(words))
+}
+
+/// Whether a sentence says no to something and agrees all the same: "no, that's fine".
+fn agrees(sentence: &str) -> bool {
+    const NO: [&str; 8] = ["no", "nope", "nein", "non", "não", "нет", "nee", "nie"];
+    const FINE: [&str; 17] = [
+        "fine",
+        "ok",
+        "okay",
+        "good",
+        "correct",
+        "right",
+        "works",
+        "passt",
+        "gut",
+        "richtig",
+        "stimmt",
+        "bien",
+        "bon",
+        "correcto",
+        "certo",
+        "хорошо",
+        "нормально",
+    ];
+    let mut words = sentence.split(|c: char| !c.is_alphanumeric());
+    words.next().is_some_and(|word| NO.contains(&word)) && words.any(|word| FINE.contains(&word))
+}
+
+/// Whether a sentence has a word of work, or something quoted.
+fn is_about_work(sentence: &str) -> bool {
+    sentence.split_whitespace().any(is_of_work) || unspaced_glosses(sentence).next().is_some()
+}
+
+fn is_of_work(word: &str) -> bool {
+    names_artefact(word) || !glosses(&fold(bare(word))).is_empty()
+}
+
+fn names_artefact(word: &str) -> bool {
+    let word = if word.contains('…') { "…" } else { bare(word) };
+    // Short ones are in too many other words to be a beginning.
+    let names = |name: &str| match name.len() {
+        ..=3 => word == name,
+        _ => word.starts_with(name),
+    };
+    ARTEFACTS.iter().any(|name| names(name))
+}
+
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
 #[cfg(test)]
@@ -680,7 +336,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Option<SpokenKind>) {
-        assert_eq!(read(text, false).map(|(speech, _)| speech), expected, "{text}");
+        assert_eq!(read(text).kind, expected, "{text}");
     }
 
     #[test]
@@ -701,6 +357,51 @@ mod tests {
         check("今後は署名してください。", instruction);
         check("I prefer tabs.", preference);
         check("Я предпочитаю табуляцию.", preference);
+    }
+
+    #[test]
+    fn an_instruction_is_about_work_and_for_somebody_else() {
+        let instruction = Some(SpokenKind::Instruction);
+        check("Always run the linter before you hand it over.", instruction);
+        check("Every new endpoint needs a test.", instruction);
+        check("No commit without a ticket.", instruction);
+        check("Keine neue Abhängigkeit ohne Rückfrage.", instruction);
+        check("Reminder: migrations are reviewed by two.", instruction);
+        check("Apartir de agora, responda em português, por favor.", None);
+        check("A partir de agora, responda em português, por favor.", instruction);
+        check("앞으로는 커밋에 번호를 적어 주세요.", instruction);
+        check("من الآن فصاعدا يرجى كتابة اختبار", instruction);
+        check("अब से हर फ़ाइल में टेस्ट लिखो, कृपया", instruction);
+        for text in [
+            "Never push your luck with the dentist.",
+            "Always look on the bright side.",
+            "Reminder: lunch is at one.",
+            "From now on I only drink tea.",
+            "Starting Monday I am on holiday.",
+            "Every customer must see the balance.",
+            "No, that's fine.",
+            "Nein, das passt so.",
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn an_instruction_that_names_a_fault_is_no_correction_of_one() {
+        check("From now on you never push without asking.", Some(SpokenKind::Instruction));
+        check("You pushed without asking, from now on ask.", Some(SpokenKind::Correction));
+    }
+
+    #[test]
+    fn who_only_asks_is_told_from_who_asks_for_work() {
+        for (text, expected) in [
+            ("Was the schema rebuilt?", true),
+            ("А схема точно пересобрана?", true),
+            ("Can you rebuild the schema?", false),
+            ("Is it old? Rebuild it.", false),
+        ] {
+            assert_eq!(read(text).only_asks, expected, "{text}");
+        }
     }
 
     #[test]
@@ -726,13 +427,13 @@ mod tests {
     fn who_tells_an_agent_its_own_deed_complains_unless_they_praise_or_ask() {
         #[track_caller]
         fn check(text: &str, acted: bool, expected: Option<SpokenKind>) {
-            assert_eq!(read(text, acted).map(|(speech, _)| speech), expected, "{text}");
+            assert_eq!(read(text).of_who_saw_work(acted).kind, expected, "{text}");
         }
         for text in [
             "You renamed half of the module.",
             "And you put the key into the log.",
-            "Du hast die Tabelle ohne Index angelegt.",
-            "Tu as modifié le schéma à la main.",
+            "Du hast die Tabelle neu angelegt.",
+            "Tu as modifié le schéma de la page.",
             "Has borrado la tabla de ejemplo.",
             "Ты удалил таблицу с примерами.",
         ] {
@@ -751,22 +452,28 @@ mod tests {
     }
 
     #[test]
+    fn fault_that_is_found_with_somebodys_work_needs_no_trace_of_it() {
+        check("Du hast die Tabelle ohne Index angelegt.", Some(SpokenKind::Correction));
+        check("Your migration still drops the old column.", Some(SpokenKind::Correction));
+        check("You left your mug in the sink.", None);
+        check("Your branch works, thanks, still great.", None);
+    }
+
+    #[test]
     fn a_person_may_say_that_the_rule_is_to_blame() {
-        assert_eq!(
-            read("That is wrong: the rule is out of date.", false),
-            Some((SpokenKind::Correction, true))
-        );
-        assert_eq!(
-            read("That is wrong, use the other.", false),
-            Some((SpokenKind::Correction, false))
-        );
-        assert_eq!(read("The rule is out of date, I think.", false), None);
+        let blames = |text: &str| {
+            let speech = read(text);
+            (speech.is_correction(), speech.blames_rule)
+        };
+        assert_eq!(blames("That is wrong: the rule is out of date."), (true, true));
+        assert_eq!(blames("That is wrong, use the other."), (true, false));
+        assert_eq!(blames("The rule is out of date, I think."), (false, false));
         for text in [
             "That is wrong: you forgot the rule about the header.",
             "That's wrong, it is wrong to ignore the rule about the header.",
             "You didn't follow the rule, and the header is wrong.",
         ] {
-            assert_eq!(read(text, false), Some((SpokenKind::Correction, false)), "{text}");
+            assert_eq!(blames(text), (true, false), "{text}");
         }
     }
 

@@ -125,10 +125,20 @@ impl TurnTrigger {
     }
 }
 
+/// What a session is known by: a digest of its key, for keys may have words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SessionName(String);
+
+impl SessionName {
+    pub(crate) fn of(key: &str) -> Self {
+        Self(short_digest(key))
+    }
+}
+
 /// Whose turn an event belongs to: a session, and the run in it if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TurnOf<'a> {
-    pub(crate) session: &'a str,
+    pub(crate) session: &'a SessionName,
     pub(crate) run: Option<&'a str>,
 }
 
@@ -152,16 +162,13 @@ impl Turns {
         (!self.is_empty()).then(|| short_digest(&self.render()))
     }
 
-    pub(crate) fn get(&self, session: Option<&str>) -> Option<&SessionTurn> {
-        if self.turns.is_empty() {
-            return None;
-        }
-        self.turns.get(&short_digest(session?))
+    pub(crate) fn get(&self, session: &SessionName) -> Option<&SessionTurn> {
+        self.turns.get(&session.0)
     }
 
     fn turn(&mut self, of: TurnOf<'_>) -> &mut RunTurn {
         self.clock += 1;
-        let key = short_digest(of.session);
+        let key = of.session.0.clone();
         if self.turns.len() >= MOST && !self.turns.contains_key(&key) {
             let oldest = self.turns.iter().min_by_key(|(_, turn)| turn.heard);
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
@@ -180,7 +187,7 @@ impl Turns {
     }
 
     fn known(&mut self, of: TurnOf<'_>) -> Option<&mut RunTurn> {
-        let session = self.turns.get_mut(&short_digest(of.session))?;
+        let session = self.turns.get_mut(&of.session.0)?;
         session.runs.get_mut(of.run.unwrap_or_default())
     }
 
@@ -213,7 +220,7 @@ impl Turns {
     /// A person had to put right what the line is about: it has not helped. Where it is not known
     /// which run they speak of, it has not helped in any.
     pub(crate) fn correct(&mut self, of: TurnOf<'_>, line: &LineHash) {
-        let Some(session) = self.turns.get_mut(&short_digest(of.session)) else { return };
+        let Some(session) = self.turns.get_mut(&of.session.0) else { return };
         let spoken_of = |run: &String| of.run.is_none_or(|spoken_of| spoken_of == run);
         for (_, turn) in session.runs.iter_mut().filter(|(run, _)| spoken_of(run)) {
             let Some(known) = turn.lines.get_mut(line) else { continue };
@@ -227,8 +234,8 @@ impl Turns {
     }
 
     /// A person went on to something else: what was used before is not what they speak of next.
-    pub(crate) fn go_on(&mut self, session: &str) {
-        let Some(session) = self.turns.get_mut(&short_digest(session)) else { return };
+    pub(crate) fn go_on(&mut self, session: &SessionName) {
+        let Some(session) = self.turns.get_mut(&session.0) else { return };
         for turn in session.runs.values_mut() {
             turn.lines.values_mut().for_each(|line| line.shown &= !USED);
         }
@@ -309,9 +316,15 @@ impl RunTurn {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
-    const S: TurnOf<'static> = TurnOf { session: "s", run: None };
+    static SESSION: LazyLock<SessionName> = LazyLock::new(|| SessionName::of("s"));
+
+    fn of_session() -> TurnOf<'static> {
+        TurnOf { session: &SESSION, run: None }
+    }
 
     fn trigger(kind: &str) -> TurnTrigger {
         TurnTrigger {
@@ -331,19 +344,22 @@ mod tests {
         let mut turns = Turns::default();
         for deed in deeds.chars() {
             match deed {
-                't' => turns.trigger(S, &line, trigger("human")),
-                'i' => turns.trigger(S, &line, trigger("")),
-                'a' => turns.show(S, &line, ACTED),
-                'x' => turns.show(S, &line, AGAINST),
-                _ => turns.correct(S, &line),
+                't' => turns.trigger(of_session(), &line, trigger("human")),
+                'i' => turns.trigger(of_session(), &line, trigger("")),
+                'a' => turns.show(of_session(), &line, ACTED),
+                'x' => turns.show(of_session(), &line, AGAINST),
+                _ => turns.correct(of_session(), &line),
             }
             turns = Turns::read(&turns.render());
         }
         for (work_stands, expected) in [(false, by_person), (true, by_commit)] {
             let mut turns = turns.clone();
-            assert_eq!(turns.close(S, work_stands).len(), expected, "{deeds}");
-            assert_eq!(turns.close(S, work_stands), [], "closed once");
-            assert_eq!(turns.close(TurnOf { session: "other", run: None }, work_stands), []);
+            assert_eq!(turns.close(of_session(), work_stands).len(), expected, "{deeds}");
+            assert_eq!(turns.close(of_session(), work_stands), [], "closed once");
+            assert_eq!(
+                turns.close(TurnOf { session: &SessionName::of("other"), run: None }, work_stands),
+                []
+            );
         }
     }
 
@@ -362,7 +378,8 @@ mod tests {
     #[test]
     fn what_one_run_was_asked_another_does_not_do_for_it() {
         let line = LineHash::of("a");
-        let of = |run| TurnOf { session: "tree", run: Some(run) };
+        let session = SessionName::of("tree");
+        let of = |run| TurnOf { session: &session, run: Some(run) };
         let mut turns = Turns::default();
         turns.trigger(of("1"), &line, trigger(""));
         turns.show(of("2"), &line, ACTED);
@@ -381,7 +398,7 @@ mod tests {
     fn turns_are_gone_on_with_only_by_who_has_their_mark() {
         let mut turns = Turns::default();
         assert_eq!(turns.mark(), None);
-        turns.trigger(S, &LineHash::of("a"), trigger("human"));
+        turns.trigger(of_session(), &LineHash::of("a"), trigger("human"));
         let mark = turns.mark();
         let mut open = OpenTurns::default();
         open.keep("here", turns.clone());
@@ -390,7 +407,7 @@ mod tests {
         assert!(open.of("here", None).is_empty() && open.of("here", Some("0")).is_empty());
         assert!(open.of("there", mark.as_deref()).is_empty());
         let mut later = turns.clone();
-        later.show(S, &LineHash::of("a"), ACTED);
+        later.show(of_session(), &LineHash::of("a"), ACTED);
         let mut after = open;
         after.keep("here", later);
         assert!(after.of("here", mark.as_deref()).is_empty(), "they went on since");
@@ -404,15 +421,16 @@ mod tests {
     fn the_sessions_and_runs_not_heard_of_for_longest_are_let_go() {
         let mut turns = Turns::default();
         for session in 0..=MOST {
-            let of = TurnOf { session: &session.to_string(), run: None };
+            let of = TurnOf { session: &SessionName::of(&session.to_string()), run: None };
             turns.trigger(of, &LineHash::of("a"), trigger("human"));
         }
         assert_eq!(turns.turns.len(), MOST);
-        assert!(turns.get(Some("0")).is_none() && turns.get(Some("1")).is_some());
+        let one = SessionName::of("1");
+        assert!(turns.get(&SessionName::of("0")).is_none() && turns.get(&one).is_some());
         for run in 0..=RUNS {
-            turns.begin(TurnOf { session: "1", run: Some(&format!("{run:03}")) });
+            turns.begin(TurnOf { session: &one, run: Some(&format!("{run:03}")) });
         }
-        let session = turns.get(Some("1")).unwrap();
+        let session = turns.get(&one).unwrap();
         assert!(session.runs.len() == RUNS && session.of(Some("000")).is_none());
         // What belongs to no run had a trigger, and is not the oldest run.
         assert!(session.of(Some("001")).is_none() && session.of(Some("")).is_some());

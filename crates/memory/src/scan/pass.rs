@@ -14,9 +14,10 @@ use crate::gate::{AdmittedEvent, ContextKind, EventHeader, Passage, TurnContext}
 use crate::lines::LineHash;
 use crate::pending::{Pending, Touch};
 use crate::reading::matcher::{Matcher, Related, Relation, TraceMatcher};
+use crate::reading::rare_words::RareWords;
 use crate::reading::recalled::Quoting;
-use crate::reading::speech::{self, SpokenKind};
-use crate::reading::turns::{RunTurn, SessionTurn, TurnOf, TurnTrigger};
+use crate::reading::speech::{self, Speech};
+use crate::reading::turns::{RunTurn, SessionName, SessionTurn, TurnOf, TurnTrigger};
 use crate::rules::{
     self, FEEDBACK, Hearing, INSTRUCTION, MOST_CORRECTED, PREFERENCE, RuleDecision, ToldByRun,
     is_people, words_of,
@@ -32,12 +33,15 @@ pub(super) struct ScanPass<'a> {
     task: &'a ScanTask<'a>,
     matcher: Matcher,
     traces: TraceMatcher,
+    words: RareWords,
     seen: Recent,
     /// The lines that anything touched.
     touched: Vec<bool>,
     /// The line of the last event that was heard: what a window without evidence ends with.
     heard: Vec<u8>,
     names: HashSet<String>,
+    /// The session that was spoken of last, as it was called: its events stand together.
+    session: Option<(String, SessionName)>,
     /// Kept for its memory.
     related: Vec<Related>,
     /// The line of the last event of any kind.
@@ -82,10 +86,12 @@ impl<'a> ScanPass<'a> {
             task,
             matcher: Matcher::new(task.map),
             traces: TraceMatcher::new(task.map),
+            words: RareWords::new(task.map),
             seen: Recent::default(),
             touched: vec![false; task.map.lines().len()],
             heard: Vec::new(),
             names: HashSet::new(),
+            session: None,
             related: Vec::new(),
             last: Vec::new(),
             done: Scanned {
@@ -124,7 +130,7 @@ impl<'a> ScanPass<'a> {
 
     /// Takes in what an event of Spore's own adds to its turn; it is evidence of nothing itself.
     fn add_context(&mut self, header: &EventHeader<'_>, context: &TurnContext<'_>) {
-        let session = context.session_key.as_ref();
+        let session = &self.session_name(&context.session_key);
         let lines = self.task.map.lines();
         match context.what {
             ContextKind::Task => {
@@ -171,23 +177,27 @@ impl<'a> ScanPass<'a> {
         let is_meant = matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
         let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
         // A person or tool that tells memory something may only say back what memory has told.
-        let said = (talks || is_meant).then(|| words_of(heard.payload)).flatten();
+        let said = words_of(heard.payload).filter(|said| {
+            talks || is_meant || rules::tells_correction(&heard.kind, &heard.what, said)
+        });
         let recalled = self.task.recalled;
         let mut quoting = said.as_deref().map_or(Quoting::Nothing, |said| recalled.quoted_by(said));
-        let turn = self.done.turns.get(heard.session_key.as_deref());
+        let session = heard.session_key.as_deref().map(|key| self.session_name(key));
+        let turn = session.as_ref().and_then(|session| self.done.turns.get(session));
         let acted = turn.is_some_and(SessionTurn::is_traced);
         let mut related = std::mem::take(&mut self.related);
         related.clear();
-        let speech = match said.as_deref().filter(|_| talks) {
+        let mut speech = match said.as_deref() {
+            None => Speech::default(),
+            // What people did with git needs no words for it.
+            Some(_) if !talks && !is_meant => Speech::correction(),
+            Some(_) if !talks => Speech::default(),
             // What is quoted corrects nothing, whatever it says.
-            Some(said) if quoting == Quoting::Mostly => {
-                speech::read(&recalled.own_part(said), acted)
-            }
-            Some(said) => speech::read(said, acted),
-            None => None,
+            Some(said) if quoting == Quoting::Mostly => speech::read(&recalled.own_part(said)),
+            Some(said) => speech::read(said),
         };
-        let is_correction = speech.is_some_and(|(said, _)| said == SpokenKind::Correction);
-        if quoting != Quoting::Mostly || is_correction {
+        speech = speech.of_who_saw_work(acted);
+        if quoting != Quoting::Mostly || speech.is_correction() {
             self.matcher.related(heard.payload, &mut related);
         }
         // Who corrects quotes the line that was not kept, or that was wrong.
@@ -196,32 +206,42 @@ impl<'a> ScanPass<'a> {
             self.done.recalled += 1;
             return;
         }
-        let would_be_new = speech.is_some() || is_meant;
-        if quoting == Quoting::Nothing
-            && would_be_new
-            && said.as_deref().is_some_and(|said| recalled.has_short_line(said))
-        {
-            quoting = Quoting::Some;
-        }
         let (run, turn) = match turn.and_then(|turn| turn.of(heard.run.as_deref())) {
             Some((run, turn)) => (Some(run).filter(|run| !run.is_empty()), Some(turn)),
             None => (heard.run.as_deref(), None),
         };
-        if let Some(turn) = turn.filter(|_| is_correction && related.is_empty()) {
-            self.add_used(turn, &mut related);
+        if let Some(said) =
+            said.as_deref().filter(|_| speech.is_correction() || speech.may_correct())
+        {
+            self.add_spoken_of(said, turn, &mut related);
+        }
+        let is_related = !related.is_empty() && related.len() <= MOST_CORRECTED;
+        if speech.is_correction() && related.is_empty() {
+            turn.into_iter().for_each(|turn| self.add_used(turn, &mut related));
         }
         let told = match run.filter(|_| !related.is_empty()) {
             Some(run) => (self.task.carried)(run),
             None => ToldByRun::default(),
         };
         self.leave_out_untold(&told, &mut related);
+        if is_related && !related.is_empty() {
+            speech = speech.about_a_line();
+        }
+        let is_correction = speech.is_correction();
+        let would_be_new = speech.kind.is_some() || is_meant;
+        if quoting == Quoting::Nothing
+            && would_be_new
+            && said.as_deref().is_some_and(|said| recalled.has_short_line(said))
+        {
+            quoting = Quoting::Some;
+        }
         let judged = rules::judge(&Hearing {
             heard,
             related: &related,
             map: self.task.map,
             told: &told,
             turn,
-            speech,
+            speech: speech.kind.map(|kind| (kind, is_correction && speech.blames_rule)),
             quoting,
         });
         for touch in &related {
@@ -240,11 +260,22 @@ impl<'a> ScanPass<'a> {
         if talks {
             self.leave_named_open(at, heard, &related);
         }
-        self.follow_turn(heard, &related, speech.map(|(speech, _)| speech));
+        self.follow_turn(heard, session.as_ref(), &related, speech);
         for judged in judged {
             self.decide(heard, &judged, &related);
         }
         self.related = related;
+    }
+
+    fn session_name(&mut self, key: &str) -> SessionName {
+        match &self.session {
+            Some((known, name)) if known == key => name.clone(),
+            _ => {
+                let name = SessionName::of(key);
+                self.session = Some((key.to_owned(), name.clone()));
+                name
+            }
+        }
     }
 
     /// Leaves out lessons that the session was not told: it cannot have gone by them. One that is
@@ -254,6 +285,18 @@ impl<'a> ScanPass<'a> {
         let in_doubt =
             |touch: &Related| lines[touch.line].is_lesson() && touch.relation != Relation::Line;
         related.retain(|touch| !in_doubt(touch) || told.has(&lines[touch.line]));
+    }
+
+    /// Relates a correction that names nothing of a line to the one whose words it has.
+    fn add_spoken_of(&self, said: &str, turn: Option<&RunTurn>, related: &mut Vec<Related>) {
+        if !related.is_empty() {
+            return;
+        }
+        let lines = self.task.map.lines();
+        let used = |line: usize| turn.is_some_and(|turn| turn.used(&lines[line].hash));
+        let line = self.words.line_of(said, used);
+        let relation = Relation::Words;
+        related.extend(line.map(|line| Related { line, relation, names_action: false }));
     }
 
     /// Relates a correction that names nothing to the lines whose paths and dossiers its turn
@@ -279,17 +322,18 @@ impl<'a> ScanPass<'a> {
     fn follow_turn(
         &mut self,
         heard: &AdmittedEvent<'_>,
+        session: Option<&SessionName>,
         related: &[Related],
-        speech: Option<SpokenKind>,
+        speech: Speech,
     ) {
-        let Some(session) = heard.session_key.as_deref() else { return };
+        let Some(session) = session else { return };
         let work_stands = heard.kind == "git" && heard.what.starts_with("commit.");
         if !is_people(&heard.kind) && !work_stands {
             return;
         }
         let lines = self.task.map.lines();
         let of = TurnOf { session, run: heard.run.as_deref() };
-        let is_correction = speech == Some(SpokenKind::Correction);
+        let is_correction = speech.is_correction();
         if is_correction {
             for touch in related {
                 self.done.turns.correct(of, &lines[touch.line].hash);
@@ -304,7 +348,8 @@ impl<'a> ScanPass<'a> {
         if is_people(&heard.kind) && !is_correction {
             self.done.turns.go_on(session);
         }
-        if is_people(&heard.kind) && !is_correction {
+        // Who asks whether something was done has asked for nothing yet.
+        if is_people(&heard.kind) && !is_correction && !speech.only_asks {
             let trigger = TurnTrigger {
                 event: heard.id.clone().into_owned(),
                 ts: line_within(&heard.ts, 40),

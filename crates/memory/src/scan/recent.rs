@@ -1,15 +1,17 @@
 //! Which events were heard already.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use spore_store::spine::DEDUP_WINDOW;
 
+use crate::hashed::HashedSet;
+
 /// The last ids that were heard: a writer that retried must not count twice.
 #[derive(Default)]
 pub(super) struct Recent {
-    ids: HashSet<u64>,
+    ids: HashedSet,
     order: VecDeque<u64>,
 }
 

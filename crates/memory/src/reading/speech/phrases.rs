@@ -1,0 +1,192 @@
+//! The phrases by which people correct, instruct and prefer, in many languages.
+//!
+//! The lists are data: another language is another set of rows. A row that is no proof by itself is a
+//! *complaint* or a *hint* of one; what those need besides is said in the module above.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::SpokenKind;
+use super::sentences::stands_between;
+
+/// What a phrase says of the sentence that has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    Kind(SpokenKind),
+    /// Something is not as it should be; with a line that it is about it is a correction.
+    Complaint,
+    /// Two of these are a complaint.
+    Hint,
+    /// An instruction where the sentence is about work: people remind each other of lunch, too.
+    Rule,
+}
+
+/// Where a phrase has to stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// At the beginning of a sentence, or behind a word that only opens one.
+    First,
+    /// At the beginning of a sentence or of a part of it.
+    Clause,
+    /// Anywhere in it.
+    Within,
+}
+
+struct Phrase {
+    says: Says,
+    place: Place,
+    /// All of them, in any order. The first is the one that has a place.
+    parts: &'static [&'static str],
+}
+
+const fn phrase(says: Says, place: Place, parts: &'static [&'static str]) -> Phrase {
+    Phrase { says, place, parts }
+}
+
+/// Rows of one kind and place.
+macro_rules! rows {
+    (Complaint, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
+        &[$(phrase(Says::Complaint, Place::$place, &[$($part),+])),+]
+    };
+    (Rule, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
+        &[$(phrase(Says::Rule, Place::$place, &[$($part),+])),+]
+    };
+    (Hint, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
+        &[$(phrase(Says::Hint, Place::$place, &[$($part),+])),+]
+    };
+    ($speech:ident, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
+        &[$(phrase(Says::Kind(SpokenKind::$speech), Place::$place, &[$($part),+])),+]
+    };
+}
+
+mod latin;
+mod other;
+
+fn all() -> impl Iterator<Item = &'static Phrase> {
+    [latin::PHRASES, other::PHRASES].into_iter().flatten().copied().flatten()
+}
+
+/// What the phrases say of a sentence.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Found {
+    /// What is certain.
+    pub(super) kind: Option<SpokenKind>,
+    pub(super) complains: bool,
+    pub(super) hints: u8,
+    /// Whether it is an instruction if it is about work.
+    pub(super) may_instruct: bool,
+}
+
+/// All parts of all phrases, looked for in one pass: most of what people say has none of them.
+struct PhraseSearch {
+    parts: Option<AhoCorasick>,
+    /// Each phrase with its parts' places in the search.
+    phrases: Vec<(&'static Phrase, Vec<usize>)>,
+    /// The phrases that begin with a part.
+    by_first: Vec<Vec<usize>>,
+}
+
+static PHRASE_SEARCH: LazyLock<PhraseSearch> = LazyLock::new(PhraseSearch::new);
+
+/// Looks for all phrases in a sentence whose first word of its own stands at `opens`.
+pub(super) fn find(sentence: &str, opens: usize, is_question: bool) -> Found {
+    PHRASE_SEARCH.find(sentence, opens, is_question)
+}
+
+impl PhraseSearch {
+    fn new() -> Self {
+        let mut texts: Vec<&'static str> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        let mut phrases: Vec<(&'static Phrase, Vec<usize>)> = Vec::new();
+        for phrase in all() {
+            let mut place = |part: &&'static str| {
+                *places.entry(*part).or_insert_with(|| {
+                    texts.push(part);
+                    texts.len() - 1
+                })
+            };
+            let parts = phrase.parts.iter().map(&mut place).collect();
+            phrases.push((phrase, parts));
+        }
+        let mut by_first = vec![Vec::new(); texts.len()];
+        for (at, (_, parts)) in phrases.iter().enumerate() {
+            parts.first().into_iter().for_each(|first| by_first[*first].push(at));
+        }
+        let parts = AhoCorasick::new(&texts).ok();
+        Self { parts, phrases, by_first }
+    }
+
+    fn find(&self, sentence: &str, opens: usize, is_question: bool) -> Found {
+        let Some(parts) = &self.parts else { return Found::default() };
+        let mut hits: Vec<(usize, usize, usize)> = Vec::new();
+        for hit in parts.find_overlapping_iter(sentence) {
+            if stands_between(sentence, hit.start(), hit.end()) {
+                hits.push((hit.pattern().as_usize(), hit.start(), hit.end()));
+            }
+        }
+        let mut found = Found::default();
+        let mut hinted: Vec<(usize, usize)> = Vec::new();
+        // Of a correction and an instruction in one sentence the one that comes first says what the
+        // sentence is: "from now on never push without asking" corrects nothing.
+        let mut kinds: Vec<(bool, usize, SpokenKind)> = Vec::new();
+        for &(part, at, end) in &hits {
+            for &row in &self.by_first[part] {
+                let (phrase, parts) = &self.phrases[row];
+                let has = |part: &usize| hits.iter().any(|(one, ..)| one == part);
+                if !stands_at(phrase.place, sentence, at, opens) || !parts.iter().all(has) {
+                    continue;
+                }
+                match phrase.says {
+                    Says::Kind(kind) if is_question && kind != SpokenKind::Correction => {}
+                    Says::Kind(kind) => kinds.push((kind == SpokenKind::Preference, at, kind)),
+                    Says::Complaint => found.complains = true,
+                    // "Still has" is no more than "still".
+                    Says::Hint if hinted.iter().any(|known| at < known.1 && known.0 < end) => {}
+                    Says::Hint => hinted.push((at, end)),
+                    Says::Rule => found.may_instruct |= !is_question,
+                }
+            }
+        }
+        found.kind = kinds.into_iter().min().map(|(_, _, kind)| kind);
+        found.hints = u8::try_from(hinted.len()).unwrap_or(u8::MAX);
+        found
+    }
+}
+
+fn stands_at(place: Place, sentence: &str, at: usize, opens: usize) -> bool {
+    const BEFORE_CLAUSE: [&str; 14] =
+        [",", ";", ":", "—", "–", "-", "(", "…", "、", "，", "；", "：", " and", " but"];
+    let is_first = at == 0 || at == opens;
+    match place {
+        Place::First => is_first,
+        Place::Clause => {
+            let before = sentence[..at].trim_end();
+            is_first || BEFORE_CLAUSE.iter().any(|mark| before.ends_with(mark))
+        }
+        Place::Within => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_phrase_stands_twice_and_all_are_in_lower_case() {
+        let mut known = BTreeSet::new();
+        for phrase in all() {
+            let place = match phrase.place {
+                Place::First => 0,
+                Place::Clause => 1,
+                Place::Within => 2,
+            };
+            assert!(known.insert((place, phrase.parts)), "twice: {:?}", phrase.parts);
+            for part in phrase.parts {
+                assert_eq!(part.to_lowercase(), *part, "it would never be found");
+            }
+        }
+    }
+}
