@@ -217,9 +217,10 @@ pub fn read_name(name: &str) -> Option<Named> {
 }
 
 /// Twelve hexadecimal digits of the SHA-256 of a text.
-pub(crate) fn short_digest(text: &str) -> String {
+pub fn short_digest(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    let half = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    digest.iter().take(6).flat_map(|byte| [half(byte >> 4), half(byte & 15)]).collect()
 }
 
 /// A time as a part of a name that sorts as time does.

@@ -186,9 +186,49 @@ fn passage(kind: Cow<'_, str>) -> Passage<'_> {
         .find(|known| known.as_str().eq_ignore_ascii_case(word));
     match internal {
         Some(known) => Passage::Internal(known),
+        None if !word.is_ascii() => of_look(word),
         None if is_tidy(word) && word.len() == kind.len() => Passage::External(kind),
         None => Passage::External(Cow::Owned(spore_plain::word(word, WORD))),
     }
+}
+
+/// The passage of a kind with letters of other alphabets: what looks like a known kind is never that
+/// of people, and an internal one stays internal.
+fn of_look<'a>(word: &str) -> Passage<'a> {
+    let look: String = word.chars().filter_map(looks_like).collect();
+    match SourceKind::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(&look)) {
+        Some(known) if known.is_external() => Passage::Unscannable,
+        Some(known) => Passage::Internal(known),
+        None => Passage::External(Cow::Owned(spore_plain::word(word, WORD))),
+    }
+}
+
+/// The letter of ASCII that a character looks like; nothing where nothing is drawn for it.
+fn looks_like(c: char) -> Option<char> {
+    Some(match c {
+        'а' | 'α' => 'a',
+        'с' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'ё' => 'e',
+        'ɡ' => 'g',
+        'һ' | 'н' => 'h',
+        'і' | 'ı' | 'ι' => 'i',
+        'м' => 'm',
+        'ո' | 'п' => 'n',
+        'о' | 'ο' => 'o',
+        'р' | 'ρ' => 'p',
+        'г' => 'r',
+        'ѕ' => 's',
+        'т' | 'τ' => 't',
+        'υ' | 'ս' => 'u',
+        'ν' => 'v',
+        'ԝ' | 'ω' => 'w',
+        'у' => 'y',
+        '\u{ff21}'..='\u{ff5a}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        c if c.is_ascii() => c,
+        c if c.is_alphanumeric() => c,
+        _ => return None,
+    })
 }
 
 fn is_tidy(word: &str) -> bool {
@@ -198,6 +238,12 @@ fn is_tidy(word: &str) -> bool {
 /// Reads a JSON text, without a copy where it has no escapes.
 fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     let json = raw.get();
+    // What was parsed once and has no escape is the text between its quotes.
+    if let Some(text) = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))
+        && memchr::memchr(b'\\', text.as_bytes()).is_none()
+    {
+        return Some(Cow::Borrowed(text));
+    }
     match serde_json::from_str::<&str>(json) {
         Ok(text) => Some(Cow::Borrowed(text)),
         Err(_) => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
@@ -243,6 +289,16 @@ mod tests {
         for word in ["human", "git", "ci", "channel", "check", "verifier", "feishu", "runners"] {
             check(&kind(&format!("\"{word}\"")), &Passage::External(word.into()));
         }
+    }
+
+    #[test]
+    fn a_kind_that_only_looks_like_another_gains_nothing_by_it() {
+        check(&kind("\"runnеr\""), &Passage::Internal(SourceKind::Runner));
+        check(&kind("\"ｒｕｎｎｅｒ\""), &Passage::Internal(SourceKind::Runner));
+        check(&kind("\"run\u{200b}ner\""), &Passage::Internal(SourceKind::Runner));
+        check(&kind("\"humаn\""), &Passage::Unscannable);
+        check(&kind("\"human\u{2060}\""), &Passage::Unscannable);
+        check(&kind("\"почта\""), &Passage::External("_____".into()));
     }
 
     #[test]

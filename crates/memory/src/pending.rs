@@ -74,7 +74,10 @@ impl Pending {
     pub fn add(&mut self, touch: Touch) {
         let kept = self.by_line.entry(touch.line.clone()).or_default();
         let known = |old: &&mut Touch| {
-            old.event == touch.event && old.at == touch.at && old.events == touch.events
+            old.at.offset == touch.at.offset
+                && old.event == touch.event
+                && old.at == touch.at
+                && old.events == touch.events
         };
         if kept.iter_mut().rev().find(known).is_some() {
             return;

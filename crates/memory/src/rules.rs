@@ -187,10 +187,14 @@ fn puts_right(heard: &AdmittedEvent<'_>) -> bool {
 
 fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
     let Hearing { heard, related, map, told, turn, speech, .. } = *hearing;
+    // What git tells of may have an agent's words, in a commit of its own: then only the place that
+    // was put right says which line it was, and nothing is quoted.
+    let by_people = is_people(&heard.kind);
     // A number may be that of another line by now, and what was only worked with was not named. A
     // run that was not told a line has not missed it.
     let is_tested = |related: &&Related| {
         !matches!(related.relation, Relation::Number | Relation::Used)
+            && (by_people || related.relation == Relation::Path)
             && (related.relation == Relation::Line || told.has(&map.lines()[related.line]))
     };
     let touched: Vec<&Related> = related.iter().filter(is_tested).collect();
@@ -198,7 +202,7 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         return Vec::new();
     }
     let blamed = touched.len() == 1 && speech.is_some_and(|(_, blames_rule)| blames_rule);
-    let words = words_of(heard.payload);
+    let words = words_of(heard.payload).filter(|_| by_people);
     let decide = |related: &&Related| {
         let line = &map.lines()[related.line];
         let shows =
@@ -206,7 +210,8 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         let followed = related.names_action && shows(RunTurn::followed);
         // A deed that was forgotten the second time was done the first time, too.
         let reproached = followed && words.as_deref().is_some_and(|said| reproaches(said, line));
-        let unopened = matches!(related.relation, Relation::Pointer | Relation::Path)
+        let unopened = by_people
+            && matches!(related.relation, Relation::Pointer | Relation::Path)
             && !line.cues.pointers.is_empty()
             && names_pointer(heard.payload, line)
             && shows(RunTurn::opened_nothing);
@@ -377,7 +382,10 @@ fn new_signal(heard: &AdmittedEvent<'_>, speech: SpokenKind) -> Option<RuleDecis
         SpokenKind::Preference => (EvidenceSignal::Preference, "said what is preferred"),
     };
     let mut evidence = vec![format!("An event from {} {what}.", heard.kind)];
-    evidence.extend(own_words(Some(&text)));
+    match heard.kind == "git" {
+        true => evidence.push("What it says is not kept: an agent may have written it.".to_owned()),
+        false => evidence.extend(own_words(Some(&text))),
+    }
     (evidence.len() > 1).then(|| RuleDecision {
         line: None,
         trajectory: Trajectory::NewSignal,

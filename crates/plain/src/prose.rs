@@ -17,8 +17,21 @@ pub fn line(text: &str) -> Cow<'_, str> {
 /// Returns the text on one line of at most `most` characters, the last of them `…` if
 /// something is missing.
 pub fn line_within(text: &str, most: usize) -> String {
+    if text.len() <= most && is_plain_line(text) {
+        return text.to_owned();
+    }
     let (line, is_cut) = beginning(Folded::of(Seen::of(text)), most);
     marked(line, most, is_cut)
+}
+
+/// Whether a text is one plain line already: letters of ASCII with single blanks between.
+fn is_plain_line(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_single = |at: usize| bytes.get(at + 1).is_some_and(|next| *next != b' ') && at > 0;
+    bytes
+        .iter()
+        .enumerate()
+        .all(|(at, byte)| byte.is_ascii_graphic() || *byte == b' ' && is_single(at))
 }
 
 /// Returns the first line that says something, in at most `most` characters, the last of them

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use spore_config::ScheduleConfig;
+use spore_memory::fragment::short_digest;
 use spore_model::Fault;
 
 use super::places::MemoryPlaces;
@@ -112,13 +112,12 @@ fn state_file(places: &MemoryPlaces) -> PathBuf {
 
 /// Names what the inbox holds, without a word of it.
 fn inbox_mark(places: &MemoryPlaces, names: &[String]) -> Result<Option<String>> {
-    let mut digest = Sha256::new();
+    let mut held = String::new();
     for name in names {
         let body = places.read(&places.inbox().join(name))?.unwrap_or_default();
-        digest.update(format!("{name}\n{}\n{body}", body.len()));
+        held.push_str(&format!("{name}\n{}\n{body}", body.len()));
     }
-    let mark = digest.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    Ok((!names.is_empty()).then_some(mark))
+    Ok((!names.is_empty()).then(|| short_digest(&held)))
 }
 
 /// Waits for a tick; `false` where it was interrupted meanwhile.

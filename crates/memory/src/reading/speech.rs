@@ -21,7 +21,7 @@ pub(crate) use reproach::reproaches;
 use crate::reading::glosses::{fold, glosses, unspaced_glosses};
 use crate::reading::scripts::is_unspaced;
 use reproach::blames_the_rule;
-use sentences::{sentences, without_quotes};
+use sentences::{beginning, sentences, without_quotes};
 use words::{
     ADDRESSES, ALL_OF, ARTEFACTS, DEALINGS, DEEDS, DEMANDS, ENGLISH_PAST, FORGIVEN, GOOD_DEEDS,
     NO_DEEDS, OPENERS, PRAISE, REQUESTS, RESOLVES, WANTS,
@@ -54,7 +54,7 @@ pub(crate) struct Speech {
 
 /// Returns what a person's words are.
 pub(crate) fn read(text: &str) -> Speech {
-    let said = without_quotes(text).to_lowercase().replace('’', "'");
+    let said = without_quotes(beginning(text)).to_lowercase().replace('’', "'");
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
     let mut speech = Speech { only_asks: true, ..Speech::default() };
     let mut hints = 0;
@@ -457,6 +457,21 @@ mod tests {
         check("Your migration still drops the old column.", Some(SpokenKind::Correction));
         check("You left your mug in the sink.", None);
         check("Your branch works, thanks, still great.", None);
+    }
+
+    #[test]
+    fn a_message_of_any_length_is_read_in_bounded_time() {
+        // Each would take minutes if what is found were held against all that is found.
+        for text in ["you forgot revert that ", "again still without ", "always please never "] {
+            let _ = read(&text.repeat(50_000));
+        }
+        assert!(!reproaches(
+            &"you should not have been run make sweep ".repeat(50_000),
+            "make swoop"
+        ));
+        let pasted = format!("{} You forgot the header.", "at main.rs:12\n".repeat(50_000));
+        assert_eq!(read(&pasted).kind, None);
+        check(&format!("You forgot the header.\n{pasted}"), Some(SpokenKind::Correction));
     }
 
     #[test]

@@ -210,9 +210,9 @@ impl<'a> ScanPass<'a> {
             Some((run, turn)) => (Some(run).filter(|run| !run.is_empty()), Some(turn)),
             None => (heard.run.as_deref(), None),
         };
-        if let Some(said) =
-            said.as_deref().filter(|_| speech.is_correction() || speech.may_correct())
-        {
+        // The words of a log of git's may be an agent's own: its commit has them.
+        let spoken = said.as_deref().filter(|_| talks);
+        if let Some(said) = spoken.filter(|_| speech.is_correction() || speech.may_correct()) {
             self.add_spoken_of(said, turn, &mut related);
         }
         let is_related = !related.is_empty() && related.len() <= MOST_CORRECTED;

@@ -3,6 +3,7 @@
 //! The lists are data: another language is another set of rows. A row that is no proof by itself is a
 //! *complaint* or a *hint* of one; what those need besides is said in the module above.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -67,6 +68,9 @@ fn all() -> impl Iterator<Item = &'static Phrase> {
     [latin::PHRASES, other::PHRASES].into_iter().flatten().copied().flatten()
 }
 
+/// More hints than these are none the more.
+const MOST_HINTS: usize = 8;
+
 /// What the phrases say of a sentence.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
@@ -126,6 +130,10 @@ impl PhraseSearch {
             }
         }
         let mut found = Found::default();
+        if hits.is_empty() {
+            return found;
+        }
+        let present: HashSet<usize> = hits.iter().map(|(part, ..)| *part).collect();
         let mut hinted: Vec<(usize, usize)> = Vec::new();
         // Of a correction and an instruction in one sentence the one that comes first says what the
         // sentence is: "from now on never push without asking" corrects nothing.
@@ -133,8 +141,8 @@ impl PhraseSearch {
         for &(part, at, end) in &hits {
             for &row in &self.by_first[part] {
                 let (phrase, parts) = &self.phrases[row];
-                let has = |part: &usize| hits.iter().any(|(one, ..)| one == part);
-                if !stands_at(phrase.place, sentence, at, opens) || !parts.iter().all(has) {
+                let is_whole = parts.iter().all(|part| present.contains(part));
+                if !is_whole || !stands_at(phrase.place, sentence, at, opens) {
                     continue;
                 }
                 match phrase.says {
@@ -142,6 +150,7 @@ impl PhraseSearch {
                     Says::Kind(kind) => kinds.push((kind == SpokenKind::Preference, at, kind)),
                     Says::Complaint => found.complains = true,
                     // "Still has" is no more than "still".
+                    Says::Hint if hinted.len() >= MOST_HINTS => {}
                     Says::Hint if hinted.iter().any(|known| at < known.1 && known.0 < end) => {}
                     Says::Hint => hinted.push((at, end)),
                     Says::Rule => found.may_instruct |= !is_question,

@@ -1,7 +1,7 @@
 //! What people say of a deed or of a rule: that the one should not have been done, or that the other
 //! is wrong.
 
-use super::sentences::{sentences, stands_between, without_quotes};
+use super::sentences::{beginning, sentences, stands_between, without_quotes};
 
 /// How people say that a deed should not have been done: what stands before it in the sentence, and
 /// what behind it. Where nothing has to stand behind it, it follows at once.
@@ -91,6 +91,9 @@ const BREAKS: [&str; 20] = [
 /// How far behind a reproach its deed may begin, in bytes: a verb stands between, and no more.
 const REACH: usize = 40;
 
+/// How much around a deed is looked at: a reproach, what stands between, and a word before it.
+const AROUND: usize = 3 * REACH;
+
 /// Whether a text says, in one clause, that a deed should not have been done. To say that it was
 /// left out, done too late or done wrongly is none of that.
 pub(crate) fn reproaches(text: &str, deed: &str) -> bool {
@@ -99,14 +102,16 @@ pub(crate) fn reproaches(text: &str, deed: &str) -> bool {
         true => "```".to_owned(),
         false => line.replace('`', ""),
     };
-    let lines: Vec<String> = text.lines().map(unmarked).collect();
+    let lines: Vec<String> = beginning(text).lines().map(unmarked).collect();
     let said = without_quotes(&lines.join("\n")).to_lowercase().replace('’', "'");
     let deed = deed.to_lowercase();
     let is_reproached = |sentence: &str| {
         let mut places = sentence.match_indices(&deed).map(|(at, _)| (at, at + deed.len()));
         !OMISSIONS.iter().any(|word| sentence.contains(word))
             && places.any(|(from, to)| {
-                let (before, after) = (&sentence[..from], &sentence[to..]);
+                let before =
+                    &sentence[sentence.floor_char_boundary(from.saturating_sub(AROUND))..from];
+                let after = &sentence[to..sentence.floor_char_boundary(to + AROUND)];
                 stands_between(sentence, from, to)
                     && REPROACHES.iter().any(|words| stand_around(*words, before, after))
             })

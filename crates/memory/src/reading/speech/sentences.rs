@@ -38,6 +38,15 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     .filter(|sentence| !sentence.is_empty())
 }
 
+/// How much of a message is read. What is longer is pasted, and what people have to say of it they say
+/// before; it also bounds what one event may cost.
+const MOST: usize = 32 << 10;
+
+/// The beginning of a text that is read.
+pub(super) fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MOST)]
+}
+
 /// The text without what it quotes: what stands in marks, in code and behind `>`.
 pub(super) fn without_quotes(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
