@@ -153,8 +153,18 @@ const AGAINST_BEHIND: [&str; 6] =
 const CONDITION_WORDS: usize = 8;
 const CUE_CHARS: usize = 80;
 
+/// How much of a line is looked at. A longer one is no line that anybody keeps in mind, and one that
+/// somebody pasted must not hold up every command that reads the file.
+const MOST_OF_A_LINE: usize = 8 << 10;
+
+/// The beginning of a line, in which its cues and words are looked for.
+pub(crate) fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MOST_OF_A_LINE)]
+}
+
 impl Cues {
     pub fn of(text: &str) -> Self {
+        let text = beginning(text);
         let mut cues = Self { pointers: DossierPointer::all_in(text), ..Self::default() };
         let clauses = clauses(text);
         for term in quoted(text) {
@@ -414,6 +424,19 @@ mod tests {
     fn a_condition_that_can_never_be_met_to_the_letter_is_no_cue() {
         check("when one two three four five six seven eight nine happen", "");
         check("if so, wait", "");
+    }
+
+    #[test]
+    fn a_line_of_any_length_is_read_in_bounded_time() {
+        // Each of them took minutes.
+        let pasted = |text: &str| text.repeat(100_000);
+        for text in ["`a b` ", "“ ", "when `a`, "] {
+            let _ = Cues::of(&pasted(text));
+        }
+        let terms: Vec<String> = (0..100_000).map(|n| format!("`term {n}`")).collect();
+        let cues = Cues::of(&terms.join(" "));
+        assert!(cues.triggers.first().is_some_and(|term| term == "term 0"));
+        assert!(!cues.triggers.contains(&"term 99999".to_owned()));
     }
 
     #[test]

@@ -203,7 +203,7 @@ fn the_rules_label_other_peoples_words_as_their_readers_do() {
             );
             let (least_precision, least_line, least_recall) = match part {
                 LogHalf::LookedAt => (0.95, 0.7, 0.7),
-                LogHalf::OnlyCounted => (0.9, 0.7, 0.35),
+                LogHalf::OnlyCounted => (0.9, 0.65, 0.35),
             };
             let with_line = f64::from(score.right_line) / f64::from(score.labels.max(1));
             assert!(with_line >= least_line, "{part:?}: {score:#?}");

@@ -94,6 +94,14 @@ mod tests {
 
     const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{1b}[2J one\u{202e}\r\n\ttwo\u{2066}\u{200b}\r";
 
+    proptest::proptest! {
+        #[test]
+        fn a_line_that_is_taken_as_it_is_would_have_come_out_so(text in "[ -~\t]{0,12}") {
+            let (line, is_cut) = beginning(Folded::of(Seen::of(&text)), 99);
+            proptest::prop_assert_eq!(line_within(&text, 99), marked(line, 99, is_cut));
+        }
+    }
+
     #[test]
     fn ordinary_text_stays_as_it_is() {
         for text in ["", "a", "fn main() { x }", "größe — 日本 👍", "a (b) [c] `d` $e \\f"]

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::cues::beginning;
 use crate::lines::LineMap;
 use crate::reading::glosses::{fold, glosses, unspaced_glosses};
 use crate::reading::scripts::is_unspaced;
@@ -39,7 +40,7 @@ impl RareWords {
     pub(crate) fn new(map: &LineMap) -> Self {
         let mut lines: HashMap<String, Vec<(usize, f32)>> = HashMap::new();
         for (at, line) in map.lines().iter().enumerate() {
-            for (word, weight) in words_of(&line.text) {
+            for (word, weight) in words_of(beginning(&line.text)) {
                 lines.entry(word).or_default().push((at, weight));
             }
         }
@@ -57,7 +58,7 @@ impl RareWords {
             return None;
         }
         let mut weights: BTreeMap<usize, f32> = BTreeMap::new();
-        for (word, spoken) in words_of(text) {
+        for (word, spoken) in words_of(beginning(text)) {
             for &(line, weight) in self.lines.get(&word).into_iter().flatten() {
                 // A name is one where it is written as one, and by whom does not matter.
                 *weights.entry(line).or_default() += match common(&word) {
