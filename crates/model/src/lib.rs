@@ -45,7 +45,7 @@ pub use outcome::{Fault, Outcome};
 pub use patterns::Patterns;
 pub use proof::{ProbeTime, ProofLevel, ProofSummary, UnknownLevel};
 pub use role::{CheckoutAccess, ToolGroup, ToolGroups};
-pub use run::{Park, Run, RunCost, RunKind, RunMark, RunState, RunStatus};
+pub use run::{Park, Run, RunCost, RunKind, RunMark, RunStanding, RunState, RunStatus};
 pub use session_failure::SessionFailure;
 pub use session_notes::{RefusedCalls, RefusedTool, SessionNotes, ToolUse};
 pub use step::{Begun, EffectClass, Ticket};

@@ -293,6 +293,33 @@ impl Run {
     /// Returns the run's status. `alive` is whether a process is working on it now: a run
     /// whose process was killed still says `Running` in its row.
     pub fn status(&self, alive: bool) -> RunStatus {
+        self.standing().status(alive)
+    }
+
+    /// Returns whether `resume` can do anything with the run.
+    pub fn is_open(&self) -> bool {
+        self.standing().is_open()
+    }
+
+    pub fn standing(&self) -> RunStanding {
+        let Self { kind, mark, state, park, outcome, .. } = *self;
+        RunStanding { kind, mark, state, park, outcome }
+    }
+}
+
+/// All of a run that its status is derived from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunStanding {
+    pub kind: RunKind,
+    pub mark: Option<RunMark>,
+    pub state: RunState,
+    pub park: Option<Park>,
+    pub outcome: Option<Outcome>,
+}
+
+impl RunStanding {
+    /// As [`Run::status`].
+    pub fn status(self, alive: bool) -> RunStatus {
         match (self.mark, self.state) {
             (Some(RunMark::Cancelled), _) => RunStatus::Cancelled,
             (Some(RunMark::RolledBack), _) => RunStatus::RolledBack,
@@ -309,7 +336,7 @@ impl Run {
         }
     }
 
-    fn ended_status(&self) -> RunStatus {
+    fn ended_status(self) -> RunStatus {
         match self.outcome {
             Some(Outcome::Success) if self.kind.is_judged() => RunStatus::Verified,
             Some(Outcome::Success) => RunStatus::Finished,
@@ -324,8 +351,8 @@ impl Run {
         }
     }
 
-    /// Returns whether `resume` can do anything with the run.
-    pub fn is_open(&self) -> bool {
+    /// As [`Run::is_open`].
+    pub fn is_open(self) -> bool {
         self.mark.is_none() && self.state != RunState::Ended
     }
 }

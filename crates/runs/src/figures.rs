@@ -2,11 +2,9 @@
 //! comparisons are made of.
 
 use schemars::JsonSchema;
-use std::collections::HashMap;
-
 use serde::Serialize;
 use spore_model::{ContextUse, Cost, Run, RunId, RunKind, RunStatus, Timestamp};
-use spore_store::{BounceRow, Journal, JournalError, RunQuery};
+use spore_store::{FigureRow, Journal, JournalError, RunQuery};
 
 use crate::list::RunFilter;
 use crate::live::Presence;
@@ -89,16 +87,15 @@ fn figures_by(
     query: &RunQuery,
     now: Timestamp,
 ) -> Result<Vec<RunFigures>, JournalError> {
-    let query = RunQuery { without_settings: true, ..query.clone() };
-    let mut bounces = tallies(journal.bounces(filter.since)?);
-    let mut figures = Vec::new();
-    for run in journal.runs(&query)? {
-        let status = run.status(run.is_open() && presence.is_alive(run.id));
+    let rows = journal.figures(query)?;
+    let mut figures = Vec::with_capacity(rows.len());
+    for row in rows {
+        let standing = row.standing;
+        let status = standing.status(standing.is_open() && presence.is_alive(row.id));
         if filter.status.is_some_and(|wanted| wanted != status) {
             continue;
         }
-        let tally = bounces.remove(&run.id).unwrap_or_default();
-        figures.push(figures_from(journal, presence, (run, status), tally, now)?);
+        figures.push(figures_from(journal, presence, (row, status), now)?);
     }
     Ok(figures)
 }
@@ -112,57 +109,55 @@ pub fn figures_of_run(
 ) -> Result<Option<RunFigures>, JournalError> {
     let Some(run) = journal.run(id)? else { return Ok(None) };
     let bounces = journal.children(id)?.into_iter().filter(|part| part.kind == RunKind::Bounce);
-    let rows = bounces.map(|part| BounceRow {
-        run: id,
-        bounce: part.attempt,
-        context: ContextUse::of_row(&part),
-    });
-    let tally = tallies(rows.collect()).remove(&id).unwrap_or_default();
+    let mut bounces: Vec<Run> = bounces.collect();
+    bounces.sort_by_key(|part| part.attempt);
     let status = run.status(presence.is_alive(id));
-    figures_from(journal, presence, (run, status), tally, now).map(Some)
-}
-
-/// How many bounces a run had, and what the last task file was worth that is known of.
-type BounceTally = (u32, Option<ContextUse>);
-
-fn tallies(bounces: Vec<BounceRow>) -> HashMap<RunId, BounceTally> {
-    let mut tallies: HashMap<RunId, BounceTally> = HashMap::new();
-    for row in bounces {
-        let known = tallies.entry(row.run).or_default();
-        known.0 += 1;
-        // They come in their order, and the last change is all of the run's.
-        known.1 = row.context.or(known.1.take());
-    }
-    tallies
+    let row = FigureRow {
+        id,
+        parent: run.parent,
+        standing: run.standing(),
+        name: run.name,
+        task: run.task,
+        reason: run.reason,
+        started: run.started,
+        ended: run.ended,
+        turns: run.turns,
+        cost: run.cost.into(),
+        experiment: run.experiment,
+        bounces: u32::try_from(bounces.len()).unwrap_or(u32::MAX),
+        // The last change is all of the run's.
+        context: bounces.iter().rev().find_map(ContextUse::of_row),
+    };
+    figures_from(journal, presence, (row, status), now).map(Some)
 }
 
 fn figures_from(
     journal: &dyn Journal,
     presence: &dyn Presence,
-    (run, status): (Run, RunStatus),
-    (bounces, context): BounceTally,
+    (run, status): (FigureRow, RunStatus),
     now: Timestamp,
 ) -> Result<RunFigures, JournalError> {
-    let cost = match run.is_open() {
-        true => cost_so_far(journal, presence, &run)?,
-        false => run.cost.into(),
+    let whole = if run.standing.is_open() { journal.run(run.id)? } else { None };
+    let cost = match whole {
+        Some(whole) => cost_so_far(journal, presence, &whole)?,
+        None => run.cost,
     };
     let took = run.ended.unwrap_or(now).since(run.started);
     Ok(RunFigures {
         id: run.id,
         parent: run.parent,
-        kind: run.kind,
+        kind: run.standing.kind,
         status,
         started: run.started,
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         turns: run.turns,
-        bounces,
+        bounces: run.bounces,
         cost,
         experiment: run.experiment,
         reason: run.reason,
         task: run.task.unwrap_or_else(|| run.name.clone()),
         name: run.name,
-        context,
+        context: run.context,
     })
 }
 

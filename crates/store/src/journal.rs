@@ -14,8 +14,8 @@ pub(crate) mod contract;
 use serde_json::Value;
 use spore_model::{
     CommitId, ContextUse, Cost, EffectClass, Event, EventId, LedgerEntry, Outcome, Park, Run,
-    RunCost, RunId, RunKind, RunMark, RunState, SessionToken, StepKey, Timestamp, TreeId, Usage,
-    Usd,
+    RunCost, RunId, RunKind, RunMark, RunStanding, RunState, SessionToken, StepKey, Timestamp,
+    TreeId, Usage, Usd,
 };
 
 use crate::spine::Cursor;
@@ -50,8 +50,9 @@ pub trait Journal: Send + Sync {
     /// Returns how many runs [`Self::spending`] sums up for the same question, whatever it is by.
     fn paying_runs(&self, query: &RunQuery) -> Result<u64, JournalError>;
 
-    /// Returns the bounces that began at `since` or later, by run, then number.
-    fn bounces(&self, since: Option<Timestamp>) -> Result<Vec<BounceRow>, JournalError>;
+    /// Returns the figures of the roots that `query` asks for, newest first, and of the tasks below them
+    /// where it asks for these, too.
+    fn figures(&self, query: &RunQuery) -> Result<Vec<FigureRow>, JournalError>;
 
     /// Returns every run whose id begins or ends with `typed`, or whose short form has it in it,
     /// in either case, by id. One
@@ -230,11 +231,23 @@ pub struct Spending {
     pub cost: Cost,
 }
 
-/// One bounce, and what its task file was worth.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BounceRow {
-    pub run: RunId,
-    pub bounce: u32,
+/// What sums over many runs are made of: less than a [`Run`], and what its bounces came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FigureRow {
+    pub id: RunId,
+    pub parent: Option<RunId>,
+    pub standing: RunStanding,
+    pub name: String,
+    pub task: Option<String>,
+    pub reason: Option<String>,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    pub turns: u32,
+    /// As its row has it: of a run that is not over what it was when it last stopped.
+    pub cost: Cost,
+    pub experiment: Option<String>,
+    pub bounces: u32,
+    /// What the newest task file was worth that is known of.
     pub context: Option<ContextUse>,
 }
 

@@ -26,7 +26,7 @@ pub use code_index::{
     TextParts, UnitDetails, UnitRow, UnitSpot, Writer,
 };
 pub use journal::{
-    BounceRow, Cause, Journal, JournalError, LeastTime, PendingEvent, ProcessRow, RecordedStep,
+    Cause, FigureRow, Journal, JournalError, LeastTime, PendingEvent, ProcessRow, RecordedStep,
     RunChange, RunQuery, Spending, SpendingBy, StepBegun, StepEntry,
 };
 pub use knowledge::{

@@ -1,7 +1,8 @@
 //! How runs ended that were told a line or a lesson. Carried is not helped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_memory::lines::LineHash;
 use spore_model::{Run, RunId, RunKind, RunStatus, Timestamp};
@@ -12,7 +13,7 @@ use crate::knowledge::carried::told_lines;
 use crate::{Result, Workspace};
 
 /// Runs that were told a line, and how they ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct CarriedRuns {
     pub runs: u32,
     pub verified: u32,
@@ -72,22 +73,27 @@ fn counted(
     runs: impl Iterator<Item = EndedRun>,
 ) -> BTreeMap<LineHash, CarriedRuns> {
     let mut known = ToldCache::read(journal);
-    let mut all: BTreeMap<LineHash, CarriedRuns> = BTreeMap::new();
+    let mut all: HashMap<String, CarriedRuns> = HashMap::new();
     for (run, status, started) in runs {
         let verified = match status {
             RunStatus::Verified => true,
             RunStatus::Rejected | RunStatus::Escalated | RunStatus::Failed => false,
             _ => continue,
         };
-        for hash in known.told(workspace, run, started) {
-            let counts = all.entry(hash.clone()).or_default();
-            counts.runs += 1;
-            counts.verified += u32::from(verified);
-            counts.fell_short += u32::from(!verified);
+        for hash in known.told(workspace, run, started).split_whitespace() {
+            if !all.contains_key(hash) {
+                all.insert(hash.to_owned(), CarriedRuns::default());
+            }
+            if let Some(counts) = all.get_mut(hash) {
+                counts.runs += 1;
+                counts.verified += u32::from(verified);
+                counts.fell_short += u32::from(!verified);
+            }
         }
     }
     known.keep(journal);
-    all
+    // What is no hash was none of ours to keep.
+    all.into_iter().filter_map(|(hash, counts)| Some((hash.parse().ok()?, counts))).collect()
 }
 
 /// Where the journal keeps what ended runs were told.
@@ -100,7 +106,9 @@ const MOST_KEPT: usize = 2 * NEWEST_RUNS;
 /// longer than all else that a person waits for.
 #[derive(Default)]
 struct ToldCache {
-    runs: BTreeMap<RunId, Vec<LineHash>>,
+    /// The hashes of each, with blanks between them: as values of their own they would be most of what
+    /// is read.
+    runs: BTreeMap<RunId, String>,
     /// When the newest run began that was read now; none where all were known.
     newest: Option<Timestamp>,
 }
@@ -108,17 +116,21 @@ struct ToldCache {
 impl ToldCache {
     fn read(journal: &dyn Journal) -> Self {
         let kept = journal.cached(CACHE, "").ok().flatten();
-        let runs = kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default();
-        Self { runs, newest: None }
+        let line = |line: &str| {
+            let (run, told) = line.split_once(' ').unwrap_or((line, ""));
+            Some((run.parse().ok()?, told.to_owned()))
+        };
+        let runs = kept.as_ref().and_then(|kept| kept.as_str()).map(|kept| kept.lines());
+        Self { runs: runs.into_iter().flatten().filter_map(line).collect(), newest: None }
     }
 
     /// Returns the lines and lessons that an ended run was told, each once.
-    fn told(&mut self, workspace: &Workspace, run: RunId, started: Timestamp) -> &[LineHash] {
+    fn told(&mut self, workspace: &Workspace, run: RunId, started: Timestamp) -> &str {
         let newest = &mut self.newest;
         self.runs.entry(run).or_insert_with(|| {
             *newest = (*newest).max(Some(started));
             let told: BTreeSet<LineHash> = told_lines(workspace, run).carried.into_iter().collect();
-            told.into_iter().collect()
+            told.iter().map(LineHash::as_str).collect::<Vec<_>>().join(" ")
         })
     }
 
@@ -128,8 +140,10 @@ impl ToldCache {
         while self.runs.len() > MOST_KEPT {
             self.runs.pop_first();
         }
-        if let (Some(newest), Ok(value)) = (self.newest, serde_json::to_value(&self.runs)) {
-            let _ = journal.cache(CACHE, "", &value, newest);
+        if let Some(newest) = self.newest {
+            let lines: Vec<String> =
+                self.runs.iter().map(|(run, told)| format!("{run} {told}")).collect();
+            let _ = journal.cache(CACHE, "", &lines.join("\n").into(), newest);
         }
     }
 }

@@ -8,8 +8,7 @@ use spore_model::{
 };
 
 use super::{
-    BounceRow, Journal, JournalError, LeastTime, ProcessRow, RunChange, RunQuery, SpendingBy,
-    StepEntry,
+    Journal, JournalError, LeastTime, ProcessRow, RunChange, RunQuery, SpendingBy, StepEntry,
 };
 use crate::spine::{Cursor, MAX_LINE_BYTES};
 
@@ -27,6 +26,10 @@ pub(crate) const SUITE: &[(&str, Check)] = &[
     ),
     ("a_page_begins_where_the_one_before_ended", a_page_begins_where_the_one_before_ended),
     ("sums_of_any_kind_add_up_to_the_ledger", sums_of_any_kind_add_up_to_the_ledger),
+    (
+        "sums_that_are_kept_are_those_made_of_the_ledger",
+        sums_that_are_kept_are_those_made_of_the_ledger,
+    ),
     ("bounces_are_told_with_what_they_keep", bounces_are_told_with_what_they_keep),
     ("a_run_is_found_by_either_end_of_its_id", a_run_is_found_by_either_end_of_its_id),
     ("a_change_touches_only_what_it_names", a_change_touches_only_what_it_names),
@@ -353,6 +356,49 @@ fn sums_of_any_kind_add_up_to_the_ledger(journal: &dyn Journal) {
     assert!(named.cost.estimated);
 }
 
+fn sums_that_are_kept_are_those_made_of_the_ledger(journal: &dyn Journal) {
+    for number in 0..7 {
+        let experiment =
+            [None, Some(String::new()), Some("b".to_owned())][number as usize % 3].clone();
+        journal.create_run(&Run { experiment, ..full_run(number, None) }, &[]).unwrap();
+    }
+    kept_sums_hold(journal);
+    for number in 0..60_u32 {
+        let (session, root) = (100 + number, number * number % 7);
+        journal.create_run(&full_run(session, Some(root)), &[]).unwrap();
+        let entry = LedgerEntry {
+            role: ["coder", "verifier"][number as usize % 2].into(),
+            model: [None, Some("m"), Some("n"), Some("")][number as usize % 4].map(str::to_owned),
+            cost: Cost { usd: Usd::from_nanos(number.into()), estimated: number % 11 == 0 },
+            booked: at(i64::from(number) * 9_999_999),
+            ..bill(session, root)
+        };
+        assert!(journal.book(&entry).unwrap());
+        // It is booked once, and so is what is kept of it.
+        assert!(!journal.book(&entry).unwrap());
+    }
+    kept_sums_hold(journal);
+}
+
+/// Asserts that a question about everything, which is answered by what is kept, has the answer that
+/// the ledger gives where it is asked since some time.
+#[track_caller]
+pub(crate) fn kept_sums_hold(journal: &dyn Journal) {
+    const DAY: i64 = 86_400_000;
+    let sums = |since: Option<i64>, by| {
+        let query = RunQuery { since: since.map(Timestamp::from_millis), ..RunQuery::default() };
+        let mut sums = journal.spending(&query, by).unwrap();
+        sums.sort_by(|a, b| a.of.cmp(&b.of));
+        (sums, journal.paying_runs(&query).unwrap())
+    };
+    use SpendingBy::{Day, Experiment, Model, Role, Run};
+    for by in [Run, Role, Model, Day, Experiment] {
+        assert_eq!(sums(None, by), sums(Some(-1), by), "{by:?}");
+    }
+    // Nothing is booked in the first millisecond of a day.
+    assert_eq!(sums(Some(3 * DAY), Day), sums(Some(3 * DAY + 1), Day));
+}
+
 fn bounces_are_told_with_what_they_keep(journal: &dyn Journal) {
     journal.create_run(&full_run(1, None), &[]).unwrap();
     let used = ContextUse::of(&["a".to_owned()], ["a".to_owned()]);
@@ -361,10 +407,30 @@ fn bounces_are_told_with_what_they_keep(journal: &dyn Journal) {
         let bounce = Run { kind, attempt, settings, ..full_run(number, Some(1)) };
         journal.create_run(&bounce, &[]).unwrap();
     }
-    let bounce = |bounce, context| BounceRow { run: run_id(1), bounce, context };
-    let all = [bounce(1, None), bounce(2, Some(used))];
-    assert_eq!(journal.bounces(None).unwrap(), all);
-    assert_eq!(journal.bounces(Some(at(3))).unwrap(), all[..1]);
+    // One whose newest bounce has no task file yet, and one that has had none.
+    journal.create_run(&full_run(4, None), &[]).unwrap();
+    for (number, attempt, settings) in [(5, 1, json!(used)), (6, 2, json!(null))] {
+        let kind = RunKind::Bounce;
+        let bounce = Run { kind, attempt, settings, ..full_run(number, Some(4)) };
+        journal.create_run(&bounce, &[]).unwrap();
+    }
+    journal.create_run(&full_run(7, None), &[]).unwrap();
+    let told = |query: &RunQuery| -> Vec<_> {
+        let rows = journal.figures(query).unwrap().into_iter();
+        rows.map(|row| (row.id, row.bounces, row.context)).collect()
+    };
+    let all = RunQuery::default();
+    let figures =
+        [(run_id(7), 0, None), (run_id(4), 2, Some(used.clone())), (run_id(1), 2, Some(used))];
+    assert_eq!(told(&all), figures);
+    assert_eq!(told(&RunQuery { since: Some(at(2)), ..all.clone() }), figures[..2]);
+    for row in journal.figures(&all).unwrap() {
+        let run = journal.run(row.id).unwrap().unwrap();
+        assert_eq!((row.standing, row.name, row.task), (run.standing(), run.name, run.task));
+        assert_eq!((row.reason, row.started, row.ended), (run.reason, run.started, run.ended));
+        assert_eq!((row.turns, row.cost), (run.turns, run.cost.into()));
+        assert_eq!((row.experiment, row.parent), (run.experiment, run.parent));
+    }
 }
 
 fn a_run_is_found_by_either_end_of_its_id(journal: &dyn Journal) {

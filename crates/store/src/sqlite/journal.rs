@@ -14,7 +14,7 @@ use super::writes::{
     add_events, add_runs, book, change_run, claim_step, fenced, find_step, require_run,
 };
 use crate::journal::{
-    BounceRow, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
+    FigureRow, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
     Spending, SpendingBy, StepBegun, StepEntry,
 };
 use crate::spine::Cursor;
@@ -81,8 +81,8 @@ impl Journal for SqliteJournal {
         self.read(|connection| reading::paying_runs(connection, query))
     }
 
-    fn bounces(&self, since: Option<Timestamp>) -> Result<Vec<BounceRow>, JournalError> {
-        self.read(|connection| reading::bounces(connection, since))
+    fn figures(&self, query: &RunQuery) -> Result<Vec<FigureRow>, JournalError> {
+        self.read(|connection| reading::figures(connection, query))
     }
 
     fn find_runs(&self, typed: &str) -> Result<Vec<Run>, JournalError> {

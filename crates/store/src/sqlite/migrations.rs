@@ -14,7 +14,7 @@ use super::OpenError;
 /// another program's, see <https://www.sqlite.org/pragma.html#pragma_application_id>.
 const APPLICATION_ID: i32 = 0x5370_6f72;
 
-pub(super) const MIGRATIONS: [&str; 8] = [
+pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/0001_journal.sql"),
     include_str!("../../migrations/0002_cache.sql"),
     include_str!("../../migrations/0003_knowledge.sql"),
@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/0006_figures.sql"),
     include_str!("../../migrations/0007_tasks.sql"),
     include_str!("../../migrations/0008_counted_entries.sql"),
+    include_str!("../../migrations/0009_spent.sql"),
 ];
 
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;

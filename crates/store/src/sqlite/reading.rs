@@ -3,13 +3,15 @@
 //! A condition stands in the statement only where it was asked for: one that is always true keeps
 //! SQLite from the index that would answer the rest.
 
-use rusqlite::types::{ToSqlOutput, Value};
-use rusqlite::{Connection, Row, ToSql};
-use serde::Serialize;
-use spore_model::{Cost, Run, RunId, Timestamp, Usage, Usd};
+use std::collections::HashMap;
 
-use super::rows::{self, JsonWord, RUN};
-use crate::journal::{BounceRow, RunQuery, Spending, SpendingBy};
+use rusqlite::types::{ToSqlOutput, Value};
+use rusqlite::{Connection, Row, ToSql, params};
+use serde::Serialize;
+use spore_model::{ContextUse, Cost, Run, RunId, Timestamp, Usage, Usd};
+
+use super::rows::{self, FIGURE, JsonWord, RUN};
+use crate::journal::{FigureRow, RunQuery, Spending, SpendingBy};
 
 /// A run with all that is below it: sessions of a list, a race or a flow are booked on its tasks.
 const BELOW: &str = "(WITH RECURSIVE below (id) AS (
@@ -22,7 +24,8 @@ const BELOW: &str = "(WITH RECURSIVE below (id) AS (
 fn spent_in_all() -> String {
     format!(
         "max(run.cost_nanos, (
-           SELECT coalesce(sum(cost_nanos), 0) FROM ledger WHERE root IN {BELOW}))"
+           SELECT coalesce(sum(cost_nanos), 0) FROM spent
+           WHERE by = 'run' AND known = 1 AND word IN {BELOW}))"
     )
 }
 
@@ -161,6 +164,38 @@ pub(super) fn runs(connection: &Connection, query: &RunQuery) -> rusqlite::Resul
     conditions.read(connection, &sql, rows::run)
 }
 
+const DAY: i64 = 86_400_000;
+
+/// Returns the sums that are kept as sessions are booked, where they answer the question: it is one
+/// about all runs, and about all time or days from their beginning.
+fn kept_sums(
+    connection: &Connection,
+    query: &RunQuery,
+    by: SpendingBy,
+) -> rusqlite::Result<Option<Vec<Spending>>> {
+    let from_day = match query.since.map(Timestamp::as_millis) {
+        None => i64::MIN,
+        Some(since) if by == SpendingBy::Day && since >= 0 && since % DAY == 0 => since / DAY,
+        Some(_) => return Ok(None),
+    };
+    if !Conditions::of(query)?.all.is_empty() {
+        return Ok(None);
+    }
+    let kept = match by {
+        SpendingBy::Run => "run",
+        SpendingBy::Role => "role",
+        SpendingBy::Model => "model",
+        SpendingBy::Day => "day",
+        SpendingBy::Experiment => "experiment",
+    };
+    let sql = "SELECT CASE WHEN known THEN word END, label, runs, sessions, turns, input_tokens,
+             output_tokens, cache_read_tokens, cache_write_tokens, cost_nanos, cost_estimated
+         FROM spent WHERE by = ?1 AND (by <> 'day' OR CAST(word AS INTEGER) >= ?2)";
+    let mut select = connection.prepare_cached(sql)?;
+    let sums = select.query_map(params![kept, from_day], |row| spent(row, by))?;
+    sums.collect::<rusqlite::Result<_>>().map(Some)
+}
+
 /// The runs' own bills are summed first, out of the index alone; the few sums that are left are
 /// then held against the conditions on their runs.
 pub(super) fn spending(
@@ -168,6 +203,9 @@ pub(super) fn spending(
     query: &RunQuery,
     by: SpendingBy,
 ) -> rusqlite::Result<Vec<Spending>> {
+    if let Some(sums) = kept_sums(connection, query, by)? {
+        return Ok(sums);
+    }
     let mut conditions = Conditions::of(query)?;
     let booked = conditions.booked_since(query.since);
     let (inner, outer, label) = match by {
@@ -179,31 +217,36 @@ pub(super) fn spending(
     };
     let sums = [
         "turns",
-        "cost_nanos",
         "input_tokens",
         "output_tokens",
         "cache_read_tokens",
         "cache_write_tokens",
+        "cost_nanos",
     ];
     let inner_sums = sums.map(|name| format!("sum({name}) AS {name}")).join(", ");
     let sql = format!(
-        "SELECT CAST({outer} AS TEXT) AS of, {label} AS label, sum(sessions) AS sessions,
-             max(estimated) AS cost_estimated, count(DISTINCT paid.root) AS runs, {}
+        "SELECT CAST({outer} AS TEXT), {label}, count(DISTINCT paid.root), sum(sessions), {},
+             max(estimated)
          FROM (SELECT root, {inner} AS word, count(*) AS sessions, max(cost_estimated) AS estimated,
                    {inner_sums}
                FROM {booked} GROUP BY root, word) AS paid
          CROSS JOIN run ON run.id = paid.root
          WHERE {}
          GROUP BY {outer}",
-        sums.map(|name| format!("sum(paid.{name}) AS {name}")).join(", "),
+        sums.map(|name| format!("sum(paid.{name})")).join(", "),
         conditions.sql()
     );
     conditions.read(connection, &sql, |row| spent(row, by))
 }
 
-/// Reads the roots of bills alone, which costs a fraction of summing them up once more.
+/// Counts the kept sums of runs, or reads the roots of bills alone, which costs a fraction of summing them up once more.
 pub(super) fn paying_runs(connection: &Connection, query: &RunQuery) -> rusqlite::Result<u64> {
     let mut conditions = Conditions::of(query)?;
+    if conditions.all.is_empty() && query.since.is_none() {
+        let kept = "SELECT count(*) FROM spent WHERE by = 'run'";
+        let count: i64 = connection.prepare_cached(kept)?.query_row([], |row| row.get(0))?;
+        return Ok(count.max(0).cast_unsigned());
+    }
     let booked = conditions.booked_since(query.since);
     let sql = format!(
         "SELECT count(*) FROM (
@@ -216,52 +259,82 @@ pub(super) fn paying_runs(connection: &Connection, query: &RunQuery) -> rusqlite
     Ok(counted.first().map_or(0, |count| (*count).max(0).cast_unsigned()))
 }
 
+/// Reads a sum, from left to right: what it is of, its label, and its figures.
 fn spent(row: &Row<'_>, by: SpendingBy) -> rusqlite::Result<Spending> {
-    let count =
-        |name: &str| Ok::<_, rusqlite::Error>(row.get::<_, i64>(name)?.max(0).cast_unsigned());
-    let of: Option<String> = row.get("of")?;
+    let count = |at: usize| Ok::<_, rusqlite::Error>(row.get::<_, i64>(at)?.max(0).cast_unsigned());
+    let of: Option<String> = row.get(0)?;
     Ok(Spending {
         of: match by {
             SpendingBy::Day => of
                 .and_then(|day| day.parse::<i64>().ok())
-                .map(|day| Timestamp::from_millis(day.saturating_mul(86_400_000)).day()),
+                .map(|day| Timestamp::from_millis(day.saturating_mul(DAY)).day()),
             _ => of,
         },
-        label: row.get("label")?,
-        runs: count("runs")?,
-        sessions: count("sessions")?,
-        turns: count("turns")?,
+        label: row.get(1)?,
+        runs: count(2)?,
+        sessions: count(3)?,
+        turns: count(4)?,
         usage: Usage {
-            input_tokens: count("input_tokens")?,
-            output_tokens: count("output_tokens")?,
-            cache_read_tokens: count("cache_read_tokens")?,
-            cache_write_tokens: count("cache_write_tokens")?,
+            input_tokens: count(5)?,
+            output_tokens: count(6)?,
+            cache_read_tokens: count(7)?,
+            cache_write_tokens: count(8)?,
         },
-        cost: Cost {
-            usd: Usd::from_nanos(row.get("cost_nanos")?),
-            estimated: row.get("cost_estimated")?,
-        },
+        cost: Cost { usd: Usd::from_nanos(row.get(9)?), estimated: row.get(10)? },
     })
 }
 
-pub(super) fn bounces(
+pub(super) fn figures(
     connection: &Connection,
-    since: Option<Timestamp>,
-) -> rusqlite::Result<Vec<BounceRow>> {
-    let mut conditions = Conditions::default();
-    conditions.plain("run.kind = 'bounce'");
-    conditions.begun_since(since);
+    query: &RunQuery,
+) -> rusqlite::Result<Vec<FigureRow>> {
+    let mut conditions = Conditions::of(&RunQuery { roots_only: true, ..query.clone() })?;
+    conditions.begun_since(query.since);
+    // All of it is in one index.
     let sql = format!(
-        "SELECT parent, attempt, settings FROM run INDEXED BY run_bounces
-         WHERE parent IS NOT NULL AND {} ORDER BY parent, attempt",
+        "SELECT {FIGURE} FROM run INDEXED BY run_figures WHERE {} ORDER BY started DESC, id DESC",
         conditions.sql()
     );
-    conditions.read(connection, &sql, |row| {
-        let kept: String = row.get("settings")?;
-        Ok(BounceRow {
-            run: row.get::<_, JsonWord<RunId>>("parent")?.0,
-            bounce: row.get("attempt")?,
-            context: serde_json::from_str(&kept).ok(),
-        })
-    })
+    let mut rows = conditions.read(connection, &sql, rows::figure)?;
+    let mut tallies = tallies(connection, query.since)?;
+    for row in &mut rows {
+        (row.bounces, row.context) = tallies.remove(&row.id).unwrap_or_default();
+    }
+    Ok(rows)
+}
+
+/// How many bounces a run had, and what its newest task file was worth that is known of.
+type BounceTally = (u32, Option<ContextUse>);
+
+/// Counts the bounces of runs that began at `since` or later; of all runs in one pass over the index,
+/// of some by asking for each of these.
+fn tallies(
+    connection: &Connection,
+    since: Option<Timestamp>,
+) -> rusqlite::Result<HashMap<RunId, BounceTally>> {
+    let mut conditions = Conditions::default();
+    let bounces = match since {
+        None => "run AS bounce INDEXED BY run_bounces",
+        Some(_) => {
+            conditions.plain("(run.parent IS NULL OR run.kind = 'orchestrate')");
+            conditions.begun_since(since);
+            "run INDEXED BY run_figures
+             CROSS JOIN run AS bounce INDEXED BY run_bounces ON bounce.parent = run.id"
+        }
+    };
+    // Of bare columns SQLite takes the row that the maximum is from.
+    let sql = format!(
+        "SELECT bounce.parent, count(*), bounce.settings,
+             max(CASE WHEN bounce.settings <> 'null' THEN bounce.attempt END)
+         FROM {bounces}
+         WHERE bounce.kind = 'bounce' AND bounce.parent IS NOT NULL AND {}
+         GROUP BY bounce.parent",
+        conditions.sql()
+    );
+    let tallies = conditions.read(connection, &sql, |row| {
+        let run = row.get::<_, JsonWord<RunId>>(0)?.0;
+        let context = serde_json::from_str(row.get_ref(2)?.as_str()?).ok();
+        Ok((run, (row.get(1)?, context)))
+    })?;
+    Ok(tallies.into_iter().collect())
 }

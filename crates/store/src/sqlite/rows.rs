@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde::de::value::{Error as WordError, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::Value;
-use spore_model::{Cost, LedgerEntry, Run, RunCost, Timestamp, Usage, Usd};
+use spore_model::{Cost, LedgerEntry, Run, RunCost, RunStanding, Timestamp, Usage, Usd};
 
-use crate::journal::{ProcessRow, RecordedStep};
+use crate::journal::{FigureRow, ProcessRow, RecordedStep};
 
 /// A value whose JSON is one string: ids, and enums without fields. Its column holds the
 /// same word that people see in `--json`.
@@ -156,6 +156,37 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
         }),
         experiment: columns.take()?,
         settings: columns.take::<Json<Value>>()?.0,
+    })
+}
+
+/// The columns of a run's figures, in the order in which [`figure`] takes them.
+pub(super) const FIGURE: &str = "id, parent, kind, mark, state, park, outcome, name, task, reason,
+    started, ended, turns, cost_nanos, cost_estimated, experiment";
+
+/// Reads a row of [`FIGURE`]. What its bounces came to is not in it.
+pub(super) fn figure(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
+    let mut columns = Columns { row, at: 0 };
+    // As in `run`, in the order of `FIGURE`.
+    Ok(FigureRow {
+        id: columns.word()?,
+        parent: columns.word_if_any()?,
+        standing: RunStanding {
+            kind: columns.word()?,
+            mark: columns.word_if_any()?,
+            state: columns.word()?,
+            park: columns.word_if_any()?,
+            outcome: columns.word_if_any()?,
+        },
+        name: columns.take()?,
+        task: columns.take()?,
+        reason: columns.take()?,
+        started: Timestamp::from_millis(columns.take()?),
+        ended: columns.take::<Option<i64>>()?.map(Timestamp::from_millis),
+        turns: columns.take()?,
+        cost: Cost { usd: Usd::from_nanos(columns.take()?), estimated: columns.take()? },
+        experiment: columns.take()?,
+        bounces: 0,
+        context: None,
     })
 }
 

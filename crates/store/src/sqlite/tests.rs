@@ -9,7 +9,9 @@ use spore_model::EffectClass;
 use tempfile::TempDir;
 
 use super::*;
-use crate::journal::contract::{SUITE, at, bill, entry, event, full_run, key, run_id};
+use crate::journal::contract::{
+    SUITE, at, bill, entry, event, full_run, kept_sums_hold, key, run_id,
+};
 use crate::journal::{Journal, RunChange, StepEntry};
 
 fn place() -> (TempDir, PathBuf) {
@@ -116,6 +118,7 @@ fn every_older_version_is_brought_up_to_date_with_its_rows() {
         let took = (version < WITH_TIMES).then_some(42);
         assert_eq!((booked[0].duration_ms, booked[1].duration_ms), (None, took));
         assert_eq!(booked[1].failure, None);
+        kept_sums_hold(&journal);
         assert_eq!(journal.open_processes(root).unwrap()[0].start_ticks, 2);
         assert_eq!(journal.pending_events().unwrap().len(), 1);
         assert_eq!(journal.flush_intent().unwrap().unwrap().offset, 3);

@@ -10,7 +10,7 @@ use spore_model::{
 };
 use spore_store::spine::Cursor;
 use spore_store::{
-    BounceRow, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
+    FigureRow, Journal, JournalError, PendingEvent, ProcessRow, RecordedStep, RunChange, RunQuery,
     Spending, SpendingBy, StepBegun, StepEntry,
 };
 
@@ -100,8 +100,8 @@ impl Journal for ProjectJournal {
         self.store.paying_runs(query)
     }
 
-    fn bounces(&self, since: Option<Timestamp>) -> Answer<Vec<BounceRow>> {
-        self.store.bounces(since)
+    fn figures(&self, query: &RunQuery) -> Answer<Vec<FigureRow>> {
+        self.store.figures(query)
     }
 
     fn find_runs(&self, typed: &str) -> Answer<Vec<Run>> {
