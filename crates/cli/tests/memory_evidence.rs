@@ -8,6 +8,7 @@ use crate::briefs::{LESSON, ROUND_TO_TEN, carried, play, shop};
 use crate::mcp::Client;
 use crate::memory::{project, raw};
 use crate::scenes;
+use crate::schemas::hold_to;
 use crate::verified_run::{MODEL, SUPPORTS, scenario, variables};
 
 fn remember(env: &TestEnv) {
@@ -17,7 +18,9 @@ fn remember(env: &TestEnv) {
 
 /// The one lesson of a project.
 fn lesson(env: &TestEnv) -> Value {
-    let all = env.spore(&["lessons", "--json"]).code(0).json();
+    let words = ["lessons", "--json"];
+    let all = env.spore(&words).code(0).json();
+    hold_to("lessons", &all, &words);
     assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
     all[0].clone()
 }

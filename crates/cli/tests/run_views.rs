@@ -6,6 +6,7 @@ use spore_testkit::TestEnv;
 
 use crate::runs::history;
 use crate::scenes::{self, ORCHESTRATE, THREE_BOUNCES, WRITE_42, told};
+use crate::schemas::hold_to;
 
 /// A project with one verified run of three attempts.
 fn three_attempts() -> TestEnv {
@@ -134,6 +135,7 @@ fn a_run_is_shown_on_one_timeline_and_its_diff_by_attempt() {
     insta::assert_snapshot!("lessons_full", told(&env.spore(&["lessons", "--full"]).code(0)));
     insta::assert_snapshot!("lessons_compact", told(&env.spore(&["lessons", "--compact"]).code(0)));
     let lessons = env.spore(&["lessons", "--json"]).code(0).json();
+    hold_to("lessons", &lessons, &["lessons"]);
     assert_eq!(lessons[0]["carried"]["runs"], 0, "{lessons:#}");
     assert_eq!(env.spore(&["lessons", "--csv"]).code(0).stdout.lines().count(), 2);
 }

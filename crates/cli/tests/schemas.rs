@@ -51,6 +51,7 @@ fn published() -> Vec<(&'static str, Value)> {
         ("dashboard", schema::<spore_app::Dashboard>("spore dashboard --json")),
         ("health", schema::<spore_app::ProjectHealth>("spore health --json")),
         ("distill", schema::<spore_app::RunDistillation>("spore distill --json")),
+        ("lessons", schema::<Vec<spore_app::LessonRow>>("spore lessons --json")),
         ("prompt-stats", schema::<spore_app::PromptStats>("spore prompt-stats --json")),
         ("campaign-status", schema::<spore_app::CampaignStatus>("spore campaign status --json")),
         ("campaign-change", schema::<spore_app::ChangedPhases>("spore campaign change --json")),
@@ -238,6 +239,7 @@ fn every_document_about_runs_is_as_its_schema_says() {
         ["dashboard", "--json"],
         ["health", "--json"],
         ["distill", "--json"],
+        ["lessons", "--json"],
         ["prompt-stats", "--json"],
     ] {
         hold_to(words[0], &env.spore(&words).json(), &words);

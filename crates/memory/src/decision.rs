@@ -5,13 +5,14 @@
 //! short of that is kept: help is a reason to keep, silence is none to drop, and a failure
 //! without a stated cause is for a judge.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{RootCause, Trajectory};
 use crate::ledger::{LedgerRow, LineRecord};
 
 /// What a rule can do about a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Nothing is known about it.

@@ -15,6 +15,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -30,7 +31,9 @@ pub const BROADCAST: &str = "memory/CLAUDE.md";
 pub const PRIORITY: &str = "memory/priority.md";
 
 /// Who a line is: twelve hexadecimal digits of the SHA-256 of its words.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct LineHash(String);
 

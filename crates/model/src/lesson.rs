@@ -4,6 +4,7 @@
 //! and to fail. It is kept as a node of the graph and read back here; its record is not part of
 //! the node, for it is counted from the ledger of memory.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use crate::{NodeId, RunId, Timestamp};
 /// The kind of a lesson's node.
 pub const LESSON_KIND: &str = "lesson";
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lesson {
     pub id: NodeId,
     pub title: String,
@@ -35,7 +36,7 @@ pub struct Lesson {
 
 /// How often a lesson was seen to help, and how often to fail. That a run was told it counts as
 /// neither.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LessonRecord {
     pub helped: u32,
     pub missed: u32,

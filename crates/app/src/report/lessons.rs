@@ -1,6 +1,7 @@
 //! The lessons of a project as people read them: what each says, how it stands by the ledger of
 //! memory, and how runs ended that were told it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use spore_memory::decision::Decision;
 use spore_memory::ledger::LineRecord;
@@ -11,7 +12,7 @@ use crate::knowledge::carried_runs::{CarriedRuns, carried_runs};
 use crate::knowledge::ledger::{RatedLesson, enough, rated_lessons, read_ledger};
 use crate::{Result, Surroundings, Workspace};
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct LessonRow {
     #[serde(flatten)]
     pub lesson: Lesson,
