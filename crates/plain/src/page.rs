@@ -28,6 +28,14 @@ fn escaped(plain: &str) -> String {
     html
 }
 
+/// Puts a chart where it is moved sideways if the screen is narrow.
+pub fn wide(chart: &str) -> String {
+    match chart {
+        "" => String::new(),
+        _ => format!("<div class=\"wide\">{chart}</div>\n"),
+    }
+}
+
 /// A table whose cells are HTML already.
 pub struct HtmlTable {
     html: String,

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::account::{BounceChange, GateLog, RunAccount};
 use super::badge::badge;
-use super::words::{moment, ruling, took};
+use super::words::{in_one_line, moment, ruling, took};
 use super::{change, charts};
 use crate::report::{BounceReport, RunReport};
 use crate::timeline::RunTimeline;
-use spore_plain::page::{HtmlTable, block, page, text};
+use spore_plain::page::{HtmlTable, block, page, text, wide};
 
 pub(super) fn run(account: &RunAccount) -> String {
     let RunAccount { report, timeline, changes, logs } = account;
@@ -26,9 +26,10 @@ pub(super) fn run(account: &RunAccount) -> String {
     if let Some(answer) = &report.answer {
         body.push_str(&format!("<h2>Answer</h2>\n<pre class=\"task\">{}</pre>\n", block(answer)));
     }
-    body.push_str(&format!("<h2>Timeline</h2>\n{}{}", charts::timeline(timeline), parts(timeline)));
+    let chart = wide(&charts::timeline(timeline));
+    body.push_str(&format!("<h2>Timeline</h2>\n{chart}{}", parts(timeline)));
     body.push_str(&format!("<h2>Cost</h2>\n<p>{} in all.</p>\n", report.cost));
-    body.push_str(&charts::cost(&report.ledger, run.started, run.ended));
+    body.push_str(&wide(&charts::cost(&report.ledger, run.started, run.ended)));
     body.push_str(&bills(report));
     let base: Vec<&GateLog> = logs.iter().filter(|log| log.bounce.is_none()).collect();
     if !base.is_empty() {
@@ -53,7 +54,7 @@ fn facts(report: &RunReport) -> String {
     }
     fact("cost", &format!("{} in {} sessions", report.cost, report.ledger.len()));
     if let Some(reason) = &run.reason {
-        fact("reason", &text(reason));
+        fact("reason", &text(&in_one_line(Some(reason))));
     }
     if let Some(base) = &run.base_commit {
         fact("base", &format!("<code>{}</code>", text(base.as_str())));
@@ -92,7 +93,7 @@ fn parts(timeline: &RunTimeline) -> String {
             (false, text(entry.model.as_deref().unwrap_or_default()).into()),
             (
                 false,
-                text(&spore_plain::line_within(entry.reason.as_deref().unwrap_or(""), 160)).into(),
+                text(&spore_plain::line_within(&in_one_line(entry.reason.as_deref()), 160)).into(),
             ),
         ]);
     }
@@ -138,7 +139,7 @@ fn attempt(bounce: &BounceReport, changes: &[BounceChange], logs: &[GateLog]) ->
     let mut html =
         format!("<h2>Attempt {} {}</h2>\n", bounce.bounce, badge(bounce.status.as_str()));
     if let Some(reason) = &bounce.reason {
-        html.push_str(&format!("<p>{}</p>\n", text(reason)));
+        html.push_str(&format!("<p>{}</p>\n", text(&in_one_line(Some(reason)))));
     }
     for secret in &bounce.secrets {
         html.push_str(&format!("<p>Looks like a secret: {}</p>\n", text(&secret.to_string())));

@@ -9,7 +9,7 @@ use super::markdown::{code, table};
 use super::words::{moment, took};
 use crate::spending::SpendingReport;
 use crate::stats::RunStats;
-use spore_plain::page::{HtmlTable, page, text};
+use spore_plain::page::{HtmlTable, page, text, wide};
 
 /// More runs than this are summed up and have no line.
 const MOST_LINES: usize = 1000;
@@ -22,7 +22,7 @@ pub(super) fn html(account: &PeriodAccount) -> String {
         body.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", text(&value)));
     }
     body.push_str("</dl>\n<h2>Cost</h2>\n");
-    body.push_str(&charts::days(&account.by_day.lines));
+    body.push_str(&wide(&charts::days(&account.by_day.lines)));
     for (title, report) in groups(account) {
         body.push_str(&format!("<h3>By {title}</h3>\n{}", spending(report, title)));
     }

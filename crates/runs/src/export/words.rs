@@ -20,6 +20,12 @@ pub(super) fn moment(time: Timestamp) -> String {
     format!("{} UTC", second.replace('T', " "))
 }
 
+/// Returns a reason of several lines in one.
+pub(super) fn in_one_line(reason: Option<&str>) -> String {
+    let lines = reason.into_iter().flat_map(str::lines).map(str::trim);
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
 /// Returns the word of a ruling.
 pub(super) fn ruling(verdict: &spore_model::Verdict) -> String {
     let word = serde_json::to_value(verdict.ruling).unwrap_or_default();
