@@ -5,7 +5,7 @@ use std::error::Error as _;
 use std::io::Write;
 use std::path::Path;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 use spore_model::Fault;
 use spore_plain::{cut, path};
@@ -54,7 +54,8 @@ pub(crate) fn as_json(error: &spore_app::Error) -> serde_json::Value {
 
 /// Help and version are answers; everything else that clap says is a wrong call.
 #[expect(clippy::disallowed_methods, reason = "clap could not read the arguments")]
-pub(crate) fn usage(error: &clap::Error) -> u8 {
+pub(crate) fn usage(error: clap::Error) -> u8 {
+    let error = with_nearest(error);
     let json = std::env::args_os().any(|word| word == "--json");
     let text = error.to_string();
     let strange = words_that_are_no_text();
@@ -103,6 +104,18 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
             Fault::Usage.exit_code()
         }
     }
+}
+
+/// Leaves the nearest of the commands that a mistyped one may have meant, which clap tells last.
+fn with_nearest(mut error: clap::Error) -> clap::Error {
+    let similar = ContextKind::SuggestedSubcommand;
+    if let Some(ContextValue::Strings(found)) = error.get(similar)
+        && let [_, .., nearest] = found.as_slice()
+    {
+        let nearest = ContextValue::Strings(vec![nearest.clone()]);
+        error.insert(similar, nearest);
+    }
+    error
 }
 
 /// The words of the call that are no text, spelled out.

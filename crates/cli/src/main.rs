@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 fn run() -> u8 {
     let args = match commands::Cli::try_parse() {
         Ok(args) => args,
-        Err(error) => return error::usage(&error),
+        Err(error) => return error::usage(error),
     };
     let mut ui = ui::Ui::new(&args.global);
     match commands::run(&mut ui, &args) {

@@ -269,6 +269,7 @@ fn an_agent_must_be_one_that_exists() {
     --- stderr
     error: cannot read the scenario ../none.toml
       because: No such file or directory (os error 2)
+      try: name a file that is there; `spore demo` shows one at work
     ");
     assert!(!env.repo().join(".spore/spore.db").exists(), "a refusal leaves nothing behind");
 }
@@ -435,4 +436,32 @@ fn an_answer_that_cannot_be_written_is_no_success() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(74), "{told}");
     assert!(told.contains("the answer could not be written"), "{told}");
+}
+
+#[test]
+fn a_word_that_means_nothing_is_refused_before_anything_is_done() {
+    let env = scene();
+    let cases: [(&[&str], &str); 12] = [
+        (&["runs", "list", "--limit", "0"], "0 is not in 1.."),
+        (&["runs", "top", "--limit", "0"], "0 is not in 1.."),
+        (&["runs", "cost", "--limit", "0"], "0 is not in 1.."),
+        (&["runs", "list", "--csv", "--json"], "cannot be used with"),
+        (&["orchestrate", "x", "--experiment", ""], "a label is not empty"),
+        (&["orchestrate", "x", "--experiment", "a\nb"], "a label is one line of text"),
+        (
+            &["orchestrate", "x", "--experiment", "unlabelled"],
+            "what runs without a label are called",
+        ),
+        (&["orchestrate", "x", "--model", ""], "a value is required for '--model <NAME>'"),
+        (&["loop", "--source", "x", "--coder-model", ""], "a value is required for '--coder-model"),
+        // Of several commands that are like it the nearest.
+        (&["orchestrat", "x"], "a similar subcommand exists: 'orchestrate'"),
+        (&["runs", "lst"], "a similar subcommand exists: 'list'"),
+        (&["runs", "compare-experiments", "a", "a"], "both are \"a\": nothing can differ"),
+    ];
+    let _ = env.spore(&["init"]).code(0);
+    for (args, expected) in cases {
+        let output = refused(&env, args, 64);
+        assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
+    }
 }

@@ -265,7 +265,7 @@ fn lists_that_people_write_are_understood_or_refused_with_their_line() {
     refused("id: ../a\nwrite a.\n---\n", "line 1: `id` is made of letters");
     refused("id: a\nbudget: lots\nwrite a.\n---\n", "line 2: `budget` is an amount");
     refused(&"write it.\n".repeat(1001), "1001 tasks are more than the 1000 of one list");
-    refused(&"x".repeat(70_000), "line 1: the task is too long");
+    refused(&"x".repeat(70_000), "line 1: the task has 70000 bytes, and 65536 are the most");
     assert_eq!(env.git(&["for-each-ref", "refs/heads/spore"]), "");
     std::fs::write(&list, b"write \xff a.\n").unwrap();
     let output = with_loop(&env, &[]);

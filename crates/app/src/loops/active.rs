@@ -7,7 +7,7 @@ use serde_json::Value;
 use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetId, BudgetTree, Event, RunId, SourceKind, Timestamp, TraceId, Usd,
+    Allowance, BudgetId, BudgetTree, Cost, Event, RunId, SourceKind, Timestamp, TraceId, Usd,
 };
 use spore_pipeline::LoopTask;
 use spore_store::Journal;
@@ -92,7 +92,12 @@ impl ActiveLoop<'_> {
     }
 
     pub(crate) fn cost_of(&self, run: RunId) -> Result<Usd> {
-        Ok(self.journal.ledger(run)?.iter().map(|entry| entry.cost.usd).sum())
+        Ok(self.bills_of(run)?.usd)
+    }
+
+    /// Returns what was booked on a run, and whether any of it is an estimate.
+    pub(crate) fn bills_of(&self, run: RunId) -> Result<Cost> {
+        Ok(self.journal.ledger(run)?.iter().map(|entry| entry.cost).sum())
     }
 
     /// Sets aside what a run of a task may still cost: all that it may, or its part of what is left

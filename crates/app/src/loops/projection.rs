@@ -68,6 +68,7 @@ pub struct TaskRow {
     pub description: String,
     pub status: String,
     pub cost: Usd,
+    pub cost_estimated: bool,
     pub duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
@@ -261,15 +262,17 @@ fn row(
             .cloned()
             .or_else(|| child.as_ref().and_then(|child| child.reason.clone())),
     };
+    let paid = match (&child, result) {
+        (Some(child), _) => ground.bills_of(child.id)?,
+        (None, Some(result)) => result.cost,
+        (None, None) => Cost::default(),
+    };
     Ok(TaskRow {
         id: known.id.clone(),
         description: known.text.clone(),
         status: status.to_owned(),
-        cost: match (&child, result) {
-            (Some(child), _) => ground.cost_of(child.id)?,
-            (None, Some(result)) => result.cost.usd,
-            (None, None) => Usd::ZERO,
-        },
+        cost: paid.usd,
+        cost_estimated: paid.estimated,
         duration_ms: result.map_or(0, |result| result.duration_ms),
         run: child.map(|child| child.id).or(result.map(|result| result.run)),
         commit,

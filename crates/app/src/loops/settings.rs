@@ -11,6 +11,7 @@ use spore_runs::{Apply, UnknownApply};
 
 use super::request::LoopAsked;
 use crate::run::request::Orchestrate;
+use crate::run::settings::place_of_scenario;
 use crate::session::agent_choice::{AgentChoice, TESTER, Wishes};
 use crate::session::nesting::Nesting;
 use crate::{Error, Result};
@@ -73,18 +74,12 @@ impl LoopSettings {
 
 impl TaskTerms {
     pub(crate) fn of(asked: &LoopAsked, config: &Config) -> Result<Self> {
-        let absolute = |path: &PathBuf| {
-            path.canonicalize().map_err(|source| {
-                let message = format!("cannot read the scenario {}", spore_plain::path(path));
-                Error::new(Fault::Usage, message).because(source)
-            })
-        };
         let usual =
             if asked.batch { config.orchestrate.summarize } else { config.task_loop.summarize };
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             backend: asked.backend.clone(),
-            scenario: asked.scenario.as_ref().map(absolute).transpose()?,
+            scenario: asked.scenario.as_deref().map(place_of_scenario).transpose()?,
             model: asked.model.clone(),
             coder_model: asked.coder_model.clone(),
             max_bounces: asked.max_bounces,

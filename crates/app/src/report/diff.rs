@@ -94,10 +94,39 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
             DiffAsked::UpTo(bounce) | DiffAsked::Only(bounce) => format!(" in attempt {bounce}"),
         };
         let message = format!("run {} handed in no change{which}", run.id.short());
-        return Err(Error::new(Fault::BadInput, message)
-            .hint(format!("`spore runs show {}` tells what happened", run.id.short())));
+        let hint = match changed_parts(&journal, run.id)?.as_slice() {
+            [] => format!("`spore runs show {}` tells what happened", run.id.short()),
+            parts => format!("its tasks did: {}", parts.join(", ")),
+        };
+        return Err(Error::new(Fault::BadInput, message).hint(hint));
     };
     Ok(RunDiff { run: run.id, name: run.name, status, bounce, from_bounce, diff })
+}
+
+/// More tasks than this are not named.
+const MOST_NAMED: usize = 5;
+
+/// Returns the commands that show what the tasks of a list, a flow or a race changed, the newest first.
+fn changed_parts(journal: &dyn Journal, run: RunId) -> Result<Vec<String>> {
+    let mut commands = Vec::new();
+    let mut parts = journal.children(run)?;
+    while let Some(part) = parts.pop() {
+        match part.kind {
+            RunKind::Orchestrate => {
+                let bounces = journal.children(part.id)?;
+                if bounces.iter().any(|bounce| bounce.tree_hash.is_some()) {
+                    commands.push(format!("`spore runs diff {}`", part.id.short()));
+                }
+            }
+            RunKind::Bounce | RunKind::Session | RunKind::Gates => {}
+            _ => parts.extend(journal.children(part.id)?),
+        }
+        if commands.len() > MOST_NAMED {
+            commands[MOST_NAMED] = "…".to_owned();
+            break;
+        }
+    }
+    Ok(commands)
 }
 
 /// The trees of a run's attempts, in the bare repository of unverified work.

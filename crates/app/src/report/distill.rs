@@ -84,11 +84,12 @@ pub fn distill_run(around: &Surroundings, typed: Option<&str>) -> Result<RunDist
 
 fn attempts(told: &RunExplanation) -> Vec<DistilledAttempt> {
     let one = |attempt: &spore_runs::AttemptExplained| {
-        let by = attempt.decided_by.map(|by| format!("{}: ", by.as_str())).unwrap_or_default();
+        let by = attempt.decided_by.map(|by| by.as_str()).into_iter();
+        let said = Some(attempt.why.as_str()).filter(|why| !why.is_empty());
         DistilledAttempt {
             bounce: attempt.bounce,
             status: attempt.status,
-            why: format!("{by}{}", attempt.why),
+            why: by.chain(said).collect::<Vec<_>>().join(": "),
             objections: attempt.objections.clone(),
         }
     };

@@ -43,6 +43,16 @@ pub fn compare_experiments(
     let figures = read(around, |journal, runs| {
         Ok(spore_runs::figures_with_tasks(journal, runs, filter, around.clock.now())?)
     })?;
+    if labels[0] == labels[1] {
+        let message = format!("both are {:?}: nothing can differ", labels[0]);
+        return Err(Error::new(Fault::Usage, message)
+            .hint("name two labels; `spore runs cost --by experiment` shows them"));
+    }
+    if figures.is_empty() {
+        return Err(Error::new(Fault::BadInput, "there are no runs to compare").hint(
+            "`spore orchestrate TASK --experiment LABEL` makes some; `spore runs list` shows all",
+        ));
+    }
     for label in labels {
         let has =
             |run: &RunFigures| run.experiment.as_deref().unwrap_or(spore_runs::UNLABELLED) == label;
@@ -52,7 +62,9 @@ pub fn compare_experiments(
             known.sort_unstable();
             known.dedup();
             known.truncate(20);
-            known.push(spore_runs::UNLABELLED);
+            if figures.iter().any(|run| run.experiment.is_none()) {
+                known.push(spore_runs::UNLABELLED);
+            }
             return Err(Error::new(Fault::BadInput, format!("no run has the label {label:?}"))
                 .hint(format!("there are: {}", known.join(", "))));
         }

@@ -205,7 +205,7 @@ impl RunSettings {
             backend,
             model: asked.model.clone(),
             coder_model: asked.coder_model.clone(),
-            scenario: asked.scenario.as_deref().map(absolute).transpose()?,
+            scenario: asked.scenario.as_deref().map(place_of_scenario).transpose()?,
             max_bounces: asked.max_bounces.unwrap_or(config.orchestrate.max_bounces).max(1),
             max_turns: asked.max_turns,
             wall_ms: asked.timeout.map(millis),
@@ -424,9 +424,11 @@ fn has_summarizer(scenario: &Path) -> bool {
     spore_agent::Scenario::parse(&text).is_ok_and(|scenario| scenario.has_role("summarizer"))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
+/// Returns where the scenario of a replay lies, for all that reads it later.
+pub(crate) fn place_of_scenario(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|source| {
         Error::new(Fault::Usage, format!("cannot read the scenario {}", spore_plain::path(path)))
+            .hint("name a file that is there; `spore demo` shows one at work")
             .because(source)
     })
 }

@@ -97,7 +97,7 @@ const SCARCE_BYTES: u64 = 1 << 30;
 const TOO_FEW_BYTES: u64 = 64 << 20;
 
 /// A larger database takes longer to check than a person wants to wait.
-const CHECKED_BYTES: u64 = 256 << 20;
+pub(super) const CHECKED_BYTES: u64 = 256 << 20;
 
 /// Looks around. Never changes anything.
 pub fn doctor(around: &Surroundings) -> Result<Checkup> {
@@ -121,7 +121,7 @@ pub fn doctor(around: &Surroundings) -> Result<Checkup> {
         findings.push(agents::finding(around, &loaded.config));
     }
     if workspace.database().exists() {
-        findings.push(database(&workspace));
+        findings.push(database(&workspace, CHECKED_BYTES));
     }
     if let Ok(config) = config {
         findings.extend(gates(around, &workspace, config));
@@ -267,31 +267,45 @@ fn not_enforced(around: &Surroundings, config: &Config) -> Option<DoctorFinding>
     Some(finding("sandbox", false, error.to_string(), &remedy, true))
 }
 
-pub(super) fn database(workspace: &Workspace) -> DoctorFinding {
+/// Looks whether the journal can be read, and checks one of at most `checked_bytes` page by page.
+pub(super) fn database(workspace: &Workspace, checked_bytes: u64) -> DoctorFinding {
     let path = workspace.database();
     let size = path.metadata().map_or(0, |metadata| metadata.len());
+    let restore =
+        "its runs cannot be read: restore the file, or move it away to start with no history"
+            .to_owned();
     let checked = |journal: &stores::InspectedJournal| {
         if size > CHECKED_BYTES {
             return Ok("spore.db can be read; it is too large to be checked here".to_owned());
         }
+        if size > checked_bytes {
+            return Ok("spore.db can be read; `spore doctor` checks one so large".to_owned());
+        }
         match journal.damage() {
             Ok(damage) if damage.is_empty() => Ok("spore.db is sound".to_owned()),
-            Ok(damage) => Err(format!("spore.db is damaged: {}", damage.join("; "))),
-            Err(error) => Err(error.to_string()),
+            Ok(damage) => {
+                Err((format!("spore.db is damaged: {}", damage.join("; ")), restore.clone()))
+            }
+            Err(error) => Err((error.to_string(), restore.clone())),
         }
     };
     let found = match stores::inspect(&path) {
         Ok(journal) => checked(&journal),
         Err(OpenError::Older { .. }) => Ok("spore.db will be brought up to date".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Err(error @ (OpenError::Empty { .. } | OpenError::Corrupt { .. })) => {
+            Err((error.to_string(), restore))
+        }
+        // The file may well be sound, and nobody is to move it away for a disk that is read-only.
+        Err(error) => {
+            let error = crate::Error::from(error);
+            let hint = error.hint_text().unwrap_or_default();
+            Err((error.to_string(), format!("its runs cannot be read: {hint}")))
+        }
     };
-    let (ok, detail) = match found {
-        Ok(detail) => (true, detail),
-        Err(detail) => (false, detail),
-    };
-    let remedy =
-        "its runs cannot be read: restore the file, or move it away to start with no history";
-    finding("database", ok, detail, remedy, true)
+    match found {
+        Ok(detail) => finding("database", true, detail, "", true),
+        Err((detail, remedy)) => finding("database", false, detail, &remedy, true),
+    }
 }
 
 /// What a task would be checked with, and whether it can be. Nothing where there is no commit

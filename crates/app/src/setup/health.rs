@@ -49,6 +49,9 @@ const LEAST_COVERAGE: f64 = 0.9;
 const STUCK_MINUTES: u128 = 30;
 /// How long the checkouts of a run that is over may lie around.
 const KEPT_CHECKOUTS: std::time::Duration = std::time::Duration::from_secs(7 * 86_400);
+/// A larger database is checked by `spore doctor` alone: most of the time it is in order, and health
+/// is asked often.
+const CHECKED_BYTES: u64 = 64 << 20;
 /// Edges that are looked at; a larger graph is looked at by its newest.
 const MOST_EDGES: u32 = 50_000;
 
@@ -112,7 +115,7 @@ fn count(number: usize, noun: &str) -> String {
 
 fn database(workspace: &Workspace, deep: bool) -> HealthCheck {
     match workspace.database().exists() {
-        true if deep => of_doctor("database", doctor::database(workspace)),
+        true if deep => of_doctor("database", doctor::database(workspace, CHECKED_BYTES)),
         true => check("database", true, "spore.db can be read", ""),
         false => check("database", true, "there is none yet; the first run makes it", ""),
     }

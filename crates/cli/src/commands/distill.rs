@@ -108,7 +108,7 @@ fn whole(told: &Distilled) -> String {
     field(&mut text, "cost", &trail.cost.to_string());
     for attempt in &trail.attempts {
         let name = format!("attempt {}", attempt.bounce);
-        field(&mut text, &name, &format!("{}, {}", attempt.status, plain::line(&attempt.why)));
+        field(&mut text, &name, &[attempt.status.as_str(), &*plain::line(&attempt.why)].join(", "));
         for objection in &attempt.objections {
             field(&mut text, "", objection);
         }

@@ -73,7 +73,8 @@ fn totals(report: &LoopReport) -> String {
 
 fn task(row: &TaskRow) -> String {
     let words = plain::line_within(&row.description, 60);
-    let cost = if row.run.is_some() { format!("  {}", row.cost) } else { String::new() };
+    let about = if row.cost_estimated { "~" } else { "" };
+    let cost = row.run.map(|_| format!("  {about}{}", row.cost)).unwrap_or_default();
     let reason = row.reason.as_deref().map(|why| format!(": {}", plain::headline(why, 120)));
     format!("  {:13}  {words}{cost}{}\n", row.status, reason.unwrap_or_default())
 }
@@ -139,4 +140,31 @@ fn planned(task: &PlannedTask, number: u32, all: &[PlannedTask]) -> String {
         .collect();
     more("not beside", &numbers);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use spore_model::{RunId, Usd};
+
+    use super::*;
+
+    #[test]
+    fn a_row_marks_what_is_an_estimate() {
+        let row = |cost_estimated, run| TaskRow {
+            id: "a".to_owned(),
+            description: "write a".to_owned(),
+            status: "verified".to_owned(),
+            cost: Usd::from_nanos(2_750_000_000),
+            cost_estimated,
+            duration_ms: 0,
+            run,
+            commit: None,
+            reason: None,
+            returned: 0,
+        };
+        let run = Some(RunId::from_parts(0, 1));
+        assert_eq!(task(&row(true, run)), "  verified       write a  ~$2.75\n");
+        assert_eq!(task(&row(false, run)), "  verified       write a  $2.75\n");
+        assert_eq!(task(&row(false, None)), "  verified       write a\n");
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) struct PromptStatsArgs {
 
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PromptStatsArgs) -> Result<u8> {
     let stats = spore_app::prompt_stats(around)?;
-    let rows = |all: bool| {
+    let rows = |all: bool, none: &str| {
         let mut table = RunTable::new(&[
             ("role", false),
             ("agent", false),
@@ -30,7 +30,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PromptStatsArgs) ->
         for prompt in stats.prompts.iter().filter(|prompt| all || prompt.source != "none") {
             table.row([
                 prompt.role.clone(),
-                if prompt.backend.is_empty() { "-".to_owned() } else { prompt.backend.clone() },
+                if prompt.backend.is_empty() { none.to_owned() } else { prompt.backend.clone() },
                 prompt.source.to_owned(),
                 prompt.lines.to_string(),
                 prompt.words.to_string(),
@@ -45,9 +45,9 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &PromptStatsArgs) ->
         ui,
         &args.csv,
         &stats,
-        || rows(true),
+        || rows(true, ""),
         || {
-            let mut text = rows(false).text();
+            let mut text = rows(false, "-").text();
             let bare = stats.prompts.iter().filter(|prompt| prompt.source == "none");
             let bare: Vec<&str> = bare.map(|prompt| prompt.role.as_str()).collect();
             if !bare.is_empty() {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spore_app::{Apply, LoopAsked, Orchestrate};
+use clap::builder::NonEmptyStringValueParser;
+use spore_app::{Apply, LoopAsked, Orchestrate, UNLABELLED};
 
 /// How a task is worked on.
 #[derive(clap::Args)]
@@ -21,10 +22,10 @@ pub(crate) struct TermArgs {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// The model of every role: low, medium, high, or the agent's own name for one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// The same for the coder alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     coder_model: Option<String>,
     /// How often the coder may try
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -48,8 +49,25 @@ pub(crate) struct TermArgs {
     #[arg(long, value_name = "HOW")]
     apply: Option<Apply>,
     /// A label for comparing runs; `no-context` tells sessions nothing but their task
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = label)]
     experiment: Option<String>,
+}
+
+/// Characters of a label, at most: it is a cell of tables.
+const MOST_LABEL: usize = 64;
+
+/// Reads the label of an experiment, which people type again to ask for its runs.
+fn label(typed: &str) -> Result<String, String> {
+    let told = typed.trim();
+    match told {
+        "" => Err("a label is not empty".to_owned()),
+        UNLABELLED => Err(format!("`{UNLABELLED}` is what runs without a label are called")),
+        _ if told.chars().any(char::is_control) => Err("a label is one line of text".to_owned()),
+        _ if told.chars().count() > MOST_LABEL => {
+            Err(format!("a label has at most {MOST_LABEL} characters"))
+        }
+        _ => Ok(told.to_owned()),
+    }
 }
 
 impl TermArgs {

@@ -135,11 +135,17 @@ pub(super) fn plan(plan: &RunPlan) -> String {
     text
 }
 
+/// Says that there is nothing to show, and what to do about it.
+pub(super) fn no_runs(is_filtered: bool) -> String {
+    match is_filtered {
+        false => "No runs yet. `spore orchestrate TASK` starts one.".to_owned(),
+        true => "No run is like that. `spore runs list` shows all.".to_owned(),
+    }
+}
+
 pub(super) fn table_of_runs(list: &RunList, is_filtered: bool) -> String {
-    match (list.rows.is_empty(), is_filtered) {
-        (true, false) => return "No runs yet. `spore orchestrate TASK` starts one.".to_owned(),
-        (true, true) => return "No run is like that. `spore runs list` shows all.".to_owned(),
-        (false, _) => {}
+    if list.rows.is_empty() {
+        return no_runs(is_filtered);
     }
     let mut text =
         format!("{:8}  {:13}  {:20}  {:>9}  {}\n", "RUN", "STATUS", "STARTED", "COST", "TASK");
@@ -220,7 +226,9 @@ fn part_line(text: &mut String, part: &PartRow) {
     let indent = "  ".repeat(part.depth as usize);
     let again =
         if part.attempt > 1 { format!(", attempt {}", part.attempt) } else { String::new() };
-    let said = part.reason.as_deref().filter(|_| part.status != RunStatus::Finished);
+    let is_news =
+        |reason: &&str| part.status != RunStatus::Finished && *reason != part.status.as_str();
+    let said = part.reason.as_deref().filter(is_news);
     let said = said.map(|reason| format!(": {}", plain::line(reason))).unwrap_or_default();
     let (kind, name) = (part.kind.as_str(), plain::line(&part.name));
     let made = part.commit.as_ref().map(|commit| format!("  {}", &commit.as_str()[..12]));

@@ -81,10 +81,6 @@ fn means_nothing(line: &str) -> bool {
 
 fn lines(text: &str) -> Result<Vec<LoopTask>, SourceError> {
     let told = text.lines().enumerate().filter(|(_, line)| !means_nothing(line));
-    let is_one_word = |value: &str| {
-        let parts = listed(value);
-        !parts.is_empty() && !parts.iter().any(|part| part.contains(char::is_whitespace))
-    };
     told.map(|(at, line)| match setting(line.trim()) {
         // It would be paid for as a task. Other settings are words that a task may well begin with.
         Some((key @ ("id" | "after" | "touches" | "max_bounces" | "fix_red"), value)) if is_one_word(value) => {
@@ -173,6 +169,17 @@ fn one_block(lines: &[(usize, &str)]) -> Result<Option<LoopTask>, SourceError> {
         settle(&mut found, key, value).map_err(|what| fault(at, what))?;
         rest = below;
     }
+    // One that is mistyped, or that there is none of, would be paid for as words and not be heeded.
+    if let [(at, line), _, ..] = rest
+        && let Some(key) = looks_like_setting(line)
+    {
+        let what = format!(
+            "`{key}` is no setting of a task; there are {}. Where it is a part of the task, let \
+             other words come first",
+            SETTINGS.map(|name| format!("`{name}`")).join(", ")
+        );
+        return Err(fault(*at, what));
+    }
     let words: Vec<&str> = rest.iter().map(|&(_, line)| line).collect();
     found.text = words.join(" ");
     if found.text.is_empty() {
@@ -187,6 +194,23 @@ const SETTINGS: [&str; 9] =
 fn setting(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     SETTINGS.contains(&key).then_some((key, value.trim()))
+}
+
+/// Returns what a line would set that is written like a setting: a plain name and values without
+/// blanks.
+fn looks_like_setting(line: &str) -> Option<&str> {
+    let (key, value) = line.split_once(':')?;
+    let is_plain = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-');
+    let is_name = !key.is_empty() && key.chars().all(is_plain);
+    // `see: https://…` is prose, and so is a name with two colons in it.
+    let is_address = value.contains("//") || value.starts_with(':');
+    (is_name && !is_address && is_one_word(value.trim())).then_some(key)
+}
+
+/// Returns whether a value is one word, or several with commas between them.
+fn is_one_word(value: &str) -> bool {
+    let parts = listed(value);
+    !parts.is_empty() && !parts.iter().any(|part| part.contains(char::is_whitespace))
 }
 
 fn settle(task: &mut LoopTask, key: &str, value: &str) -> Result<(), String> {
@@ -238,10 +262,17 @@ fn name(tasks: &mut [LoopTask]) -> Result<(), SourceError> {
     let mut taken: BTreeMap<String, u32> = BTreeMap::new();
     for task in tasks.iter_mut() {
         if task.text.len() > MOST_BYTES {
-            return Err(SourceError { line: task.line, what: "the task is too long".to_owned() });
+            let what = format!(
+                "the task has {} bytes, and {MOST_BYTES} are the most: put what is long into a file \
+                 of the repository, and name that",
+                task.text.len()
+            );
+            return Err(SourceError { line: task.line, what });
         }
-        if task.named && taken.insert(task.id.clone(), task.line).is_some() {
-            let what = format!("another task is called `{}` already", task.id);
+        if task.named
+            && let Some(line) = taken.insert(task.id.clone(), task.line)
+        {
+            let what = format!("the task of line {line} is called `{}` already", task.id);
             return Err(SourceError { line: task.line, what });
         }
     }
@@ -291,9 +322,24 @@ fn check_order(tasks: &[LoopTask]) -> Result<(), SourceError> {
             return Ok(());
         }
         if stay.len() == left.len() {
+            let stay = in_a_circle(tasks, stay);
             let ids: Vec<&str> = stay.iter().map(|&at| tasks[at].id.as_str()).collect();
             let what = format!("these tasks wait for each other: {}", ids.join(", "));
             return Err(SourceError { line: tasks[stay[0]].line, what });
+        }
+        left = stay;
+    }
+}
+
+/// Leaves out of tasks that can never begin those that nothing waits for: they are behind a circle and
+/// not in it.
+fn in_a_circle(tasks: &[LoopTask], mut left: Vec<usize>) -> Vec<usize> {
+    loop {
+        let is_awaited =
+            |at: &usize| left.iter().any(|&by| tasks[by].after.contains(&tasks[*at].id));
+        let stay: Vec<usize> = left.iter().copied().filter(is_awaited).collect();
+        if stay.len() == left.len() {
+            return stay;
         }
         left = stay;
     }

@@ -1,8 +1,10 @@
 //! What a loop over a list of tasks has to say of its own.
 
 use std::fmt;
+use std::time::Duration;
 
 use spore_model::{Cost, Park, RunId, Timestamp, Usd};
+use spore_runs::time_in_words;
 
 use super::words::{counted, first_line};
 
@@ -123,8 +125,13 @@ impl fmt::Display for LoopSummary {
         let model = self.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
         let bounces = counted(self.max_bounces, "attempt");
         write!(f, ", {bounces} a task; {}{model}", self.backend)?;
-        if self.cooldown_ms > 0 {
-            write!(f, ", {} ms between tasks", self.cooldown_ms)?;
+        match self.cooldown_ms {
+            0 => {}
+            millis @ 1..1000 => write!(f, ", {millis} ms between tasks")?,
+            millis => {
+                let cooldown = time_in_words(Duration::from_millis(millis));
+                write!(f, ", {cooldown} between tasks")?;
+            }
         }
         if self.summarize {
             write!(f, ", summed up")?;

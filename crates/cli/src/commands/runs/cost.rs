@@ -19,8 +19,8 @@ pub(crate) struct RunsCostArgs {
     #[arg(long, value_enum, default_value = "run")]
     by: SumsBy,
     /// How many lines at the most, the dearest, of days the newest; all if left out
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsCostArgs) -> Re
         SumsBy::Experiment => (SpendingBy::Experiment, "experiment"),
     };
     let mut report = spore_app::sum_spending(around, &args.filter.filter(around)?, by)?;
-    report.cut_to(args.limit.unwrap_or(usize::MAX), by);
+    report.cut_to(args.limit.map_or(usize::MAX, |limit| limit as usize), by);
     let values = || values(&report, name);
     table::print(ui, &args.csv, &report, values, || text(&report, name));
     Ok(0)

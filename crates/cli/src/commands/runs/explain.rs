@@ -37,7 +37,9 @@ fn text(told: &RunExplanation) -> String {
         let by = attempt.decided_by.map(|by| format!(" by {}", by.as_str()));
         let by = by.unwrap_or_default();
         text.push_str(&format!("\nAttempt {}  {}{by}\n", attempt.bounce, attempt.status));
-        field(&mut text, "why", &attempt.why);
+        if !attempt.why.is_empty() {
+            field(&mut text, "why", &attempt.why);
+        }
         const NAMED: usize = 10;
         for name in attempt.failing.iter().take(NAMED) {
             field(&mut text, "fails", name);

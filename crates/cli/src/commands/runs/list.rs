@@ -12,7 +12,7 @@ use crate::ui::Ui;
 )]
 pub(crate) struct RunsListArgs {
     /// How many at the most
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Only older ones than this run: the next page
     #[arg(long, value_name = "RUN")]

@@ -1,6 +1,7 @@
-use spore_app::{Helps, Result, RunStats, Spread, Surroundings};
+use spore_app::{Helps, Result, RunFilter, RunStats, Spread, Surroundings};
 
 use super::super::dashboard::helps_lines;
+use super::super::text::no_runs;
 use super::filter::FilterArgs;
 use super::table::took;
 use crate::ui::Ui;
@@ -25,13 +26,14 @@ pub(crate) struct RunsStatsArgs {
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsStatsArgs) -> Result<u8> {
     let filter = args.filter.filter(around)?;
     let told = spore_app::stats_report(around, &filter)?;
-    ui.answer(&told, || text(&told.stats, &told.helps));
+    let is_filtered = filter != RunFilter::default();
+    ui.answer(&told, || text(&told.stats, &told.helps, is_filtered));
     Ok(0)
 }
 
-fn text(stats: &RunStats, helps: &Helps) -> String {
+fn text(stats: &RunStats, helps: &Helps, is_filtered: bool) -> String {
     if stats.runs == 0 && stats.tasks == 0 {
-        return "No run is like that. `spore runs list` shows all.".to_owned();
+        return no_runs(is_filtered);
     }
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push(format!("{name:10}  {value}"));

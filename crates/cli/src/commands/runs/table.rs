@@ -8,7 +8,7 @@ use crate::ui::Ui;
 #[derive(clap::Args)]
 pub(in crate::commands) struct CsvArgs {
     /// Comma-separated values, with a line of names
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub(in crate::commands) csv: bool,
 }
 

@@ -1,5 +1,6 @@
 use spore_app::{Result, RunFigures, RunFilter, Surroundings, TopBy};
 
+use super::super::text::no_runs;
 use super::filter::FilterArgs;
 use super::table::{self, CsvArgs, RunTable, took};
 use crate::ui::Ui;
@@ -14,7 +15,7 @@ pub(crate) struct RunsTopArgs {
     #[arg(long, value_enum, default_value = "cost")]
     by: MostOf,
     /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     #[command(flatten)]
     filter: FilterArgs,
@@ -36,15 +37,17 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsTopArgs) -> Res
         MostOf::Time => TopBy::Time,
         MostOf::Bounces => TopBy::Bounces,
     };
-    let filter = RunFilter { limit: args.limit, ..args.filter.filter(around)? };
+    let filter = args.filter.filter(around)?;
+    let is_filtered = filter != RunFilter::default();
+    let filter = RunFilter { limit: args.limit, ..filter };
     let runs = spore_app::top_runs(around, &filter, by)?;
-    table::print(ui, &args.csv, &runs, || figures(&runs), || text(&runs));
+    table::print(ui, &args.csv, &runs, || figures(&runs), || text(&runs, is_filtered));
     Ok(0)
 }
 
-fn text(runs: &[RunFigures]) -> String {
+fn text(runs: &[RunFigures], is_filtered: bool) -> String {
     if runs.is_empty() {
-        return "No run is like that. `spore runs list` shows all.".to_owned();
+        return no_runs(is_filtered);
     }
     let mut table = RunTable::new(&[
         ("run", false),

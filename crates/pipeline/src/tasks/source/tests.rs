@@ -63,6 +63,12 @@ fn blocks_are_joined_and_may_begin_with_settings() {
              slow.sh | by codex | with high | 5 bounces",
         ],
     );
+    // What is written like a setting and is none is words where it is all of them or stands below some.
+    check(
+        "fix: typo\n---\nsee: https://a.example\nx\n",
+        &["fix: typo", "see: https://a.example x"],
+    );
+    check("x\nfix: typo\ny\n---\nnote: two words\nz\n", &["x fix: typo y", "note: two words z"]);
     check(
         "gates: sh due.sh\nfix_red: true\nMend it.\n---\nfix_red: false\nLeave it.\n",
         &["Mend it. | gates sh due.sh | mends what is red", "Leave it."],
@@ -82,13 +88,25 @@ fn a_check_list_has_a_task_for_each_box() {
 fn what_cannot_be_meant_is_refused_with_its_line() {
     for (text, expected) in [
         ("---\nid: a b\nx\n", "refused: line 2: `id` is made of letters"),
-        ("id: a\nx\n---\nid: a\ny\n", "refused: line 4: another task is called `a` already"),
+        ("id: a\nx\n---\nid: a\ny\n", "refused: line 4: the task of line 1 is called `a` already"),
         ("after: b\nx\n---\ny\n", "refused: line 1: `after` names `b`, and no task has that `id`"),
         (
             "id: a\nafter: b\nx\n---\nid: b\nafter: a\ny\n",
             "refused: line 1: these tasks wait for each other: a, b",
         ),
         ("id: a\nafter: a\nx\n---\n", "refused: line 1: these tasks wait for each other: a"),
+        (
+            "id: c\nafter: a\nz\n---\nid: a\nafter: b\nx\n---\nid: b\nafter: a\ny\n",
+            "refused: line 5: these tasks wait for each other: a, b",
+        ),
+        (
+            "---\nid: a\ntimeout: 5m\nx\n",
+            "refused: line 3: `timeout` is no setting of a task; there",
+        ),
+        (
+            "---\ntouch: a.rs,b.rs\nx\n",
+            "refused: line 2: `touch` is no setting of a task; there are `id`",
+        ),
         ("---\nbudget: much\nx\n", "refused: line 2: `budget` is an amount of dollars"),
         ("---\nbudget: 0\nx\n", "refused: line 2: `budget` is an amount of dollars"),
         ("---\nmax_bounces: 0\nx\n", "refused: line 2: `max_bounces` is a number from 1"),
