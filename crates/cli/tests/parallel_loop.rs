@@ -256,7 +256,10 @@ fn lists_that_people_write_are_understood_or_refused_with_their_line() {
     };
     refused("", "there is no task in the list");
     refused("# only\n\n   \n", "there is no task in the list");
-    refused("id: a\nwrite a.\n---\nid: a\nwrite b.\n", "line 4: the task of line 1 is called `a` already");
+    refused(
+        "id: a\nwrite a.\n---\nid: a\nwrite b.\n",
+        "line 4: the task of line 1 is called `a` already",
+    );
     refused(
         "id: a\nafter: b\nwrite a.\n---\nid: b\nafter: a\nwrite b.\n",
         "line 1: these tasks wait for each other: a, b",
