@@ -369,7 +369,10 @@ fn sums_that_are_kept_are_those_made_of_the_ledger(journal: &dyn Journal) {
         let entry = LedgerEntry {
             role: ["coder", "verifier"][number as usize % 2].into(),
             model: [None, Some("m"), Some("n"), Some("")][number as usize % 4].map(str::to_owned),
-            cost: Cost { usd: Usd::from_nanos(number.into()), estimated: number % 11 == 0 },
+            cost: Cost {
+                usd: Usd::from_nanos(number.into()),
+                estimated: number.is_multiple_of(11),
+            },
             booked: at(i64::from(number) * 9_999_999),
             ..bill(session, root)
         };
@@ -384,6 +387,7 @@ fn sums_that_are_kept_are_those_made_of_the_ledger(journal: &dyn Journal) {
 /// the ledger gives where it is asked since some time.
 #[track_caller]
 pub(crate) fn kept_sums_hold(journal: &dyn Journal) {
+    use SpendingBy::{Day, Experiment, Model, Role, Run};
     const DAY: i64 = 86_400_000;
     let sums = |since: Option<i64>, by| {
         let query = RunQuery { since: since.map(Timestamp::from_millis), ..RunQuery::default() };
@@ -391,7 +395,6 @@ pub(crate) fn kept_sums_hold(journal: &dyn Journal) {
         sums.sort_by(|a, b| a.of.cmp(&b.of));
         (sums, journal.paying_runs(&query).unwrap())
     };
-    use SpendingBy::{Day, Experiment, Model, Role, Run};
     for by in [Run, Role, Model, Day, Experiment] {
         assert_eq!(sums(None, by), sums(Some(-1), by), "{by:?}");
     }
