@@ -1,4 +1,4 @@
-//! A log that another author wrote and labelled, without sight of the rules or of the other log,
+//! Logs that two other authors wrote and labelled, without sight of the rules or of any other log, each
 //! about a project of their own: how the rules do on other people's words.
 //!
 //! Each event has a session, a source, a type, words, and what a reader took it for: whether it is a
@@ -6,14 +6,14 @@
 //! parted by lot: those of the first half were looked at when rules were mended, those of the second
 //! were only ever counted.
 //!
-//! What holds: the source gate is perfect. What does not: of the half that was only counted, 20 labels
-//! of 22 are right and 19 of 20 are asked for; of its corrections 12 of 32 are found, and of its
-//! standing instructions 6 of 13. Its text was read by nobody who wrote a rule, but its figures were
-//! looked at nine times while the rules were written, so it is not quite unseen any more. The rest
-//! waits for a judge: who says what is wrong without a word of complaint, in none of a line's words,
-//! is not understood by letters; a reader's label of a gate's or a verifier's result is none of a
-//! rule's; and a standing instruction about a line that is there is a question for a judge, for it
-//! may say the line again or change it.
+//! What holds: the source gate is perfect, and of the labels that rules give 19 of 20 or a little
+//! fewer are right. What does not: of corrections a third is found, of standing instructions not quite
+//! half. The first log's second half was read by nobody who wrote a rule, but its figures were looked
+//! at nine times while the rules were written; the other log, of a third author, was written when the
+//! rules stood. The rest waits for a judge: who says what is wrong without a word of complaint, in none
+//! of a line's words, is not understood by letters; a reader's label of a gate's or a verifier's result
+//! is none of a rule's; and a standing instruction about a line that is there is a question for a judge,
+//! for it may say the line again or change it.
 //!
 //! The bounds below are no goals: they are a little under what is reached, so that it does not get
 //! less unseen. The test prints the figures.
@@ -38,6 +38,8 @@ use spore_store::spine::{Cursor, Spine};
 
 const LOG: &str = include_str!("labelled/heldout.jsonl");
 const LINES: &str = include_str!("labelled/heldout-lines.md");
+const THIRD: &str = include_str!("labelled/third.jsonl");
+const THIRD_LINES: &str = include_str!("labelled/third-lines.md");
 
 #[derive(Deserialize)]
 struct HeldOut {
@@ -175,41 +177,54 @@ impl Score {
     }
 }
 
-#[test]
-fn the_rules_label_other_peoples_words_as_their_readers_do() {
-    let log: Vec<HeldOut> = LOG.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let map = LineMap::read(LINES);
-    let scanned = scanned(&log, &map);
+/// Reads a log, holds the source gate to it, and returns what the rules make of it.
+fn read(log: &str, lines: &str) -> (Vec<HeldOut>, Scanned) {
+    let log: Vec<HeldOut> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let scanned = scanned(&log, &LineMap::read(lines));
     let inside = log.iter().filter(|one| !one.label.is_source).count();
     assert_eq!(scanned.rejected.values().sum::<u64>(), inside as u64, "the gate is perfect");
-    for part in [LogHalf::LookedAt, LogHalf::OnlyCounted] {
-        for sure in [false, true] {
-            let counts = |one: &HeldOut| half(&one.session) == part && (!sure || one.label.sure);
-            let score = score(&log, &scanned, counts);
-            println!(
-                "{part:?}{}: {} labels, precision {:.3}, with the line {:.3}; recall: {}; {:?}",
-                if sure { ", sure" } else { "" },
-                score.labels,
-                score.precision(),
-                f64::from(score.right_line) / f64::from(score.labels.max(1)),
-                CLASSES
-                    .map(|class| format!(
-                        "{class} {:.2} of {}",
-                        score.recall(class),
-                        score.of_class[class]
-                    ))
-                    .join(", "),
-                score.taken_for,
-            );
-            let (least_precision, least_line, least_recall) = match part {
-                LogHalf::LookedAt => (0.95, 0.7, 0.7),
-                LogHalf::OnlyCounted => (0.9, 0.65, 0.35),
-            };
-            let with_line = f64::from(score.right_line) / f64::from(score.labels.max(1));
-            assert!(with_line >= least_line, "{part:?}: {score:#?}");
-            assert!(score.precision() >= least_precision, "{part:?}: {score:#?}");
-            for class in ["correction", "standing_instruction"] {
-                assert!(score.recall(class) >= least_recall, "{class} {part:?}: {score:#?}");
+    (log, scanned)
+}
+
+/// Prints the figures and holds them to what is reached.
+fn check(name: &str, score: &Score, (precision, line, recall): (f64, f64, f64)) {
+    let with_line = f64::from(score.right_line) / f64::from(score.labels.max(1));
+    println!(
+        "{name}: {} labels, precision {:.3}, with the line {with_line:.3}; recall: {}; {:?}",
+        score.labels,
+        score.precision(),
+        CLASSES
+            .map(|class| format!("{class} {:.2} of {}", score.recall(class), score.of_class[class]))
+            .join(", "),
+        score.taken_for,
+    );
+    assert!(with_line >= line, "{name}: {score:#?}");
+    assert!(score.precision() >= precision, "{name}: {score:#?}");
+    for class in ["correction", "standing_instruction"] {
+        assert!(score.recall(class) >= recall, "{class}, {name}: {score:#?}");
+    }
+}
+
+#[test]
+fn the_rules_label_other_peoples_words_as_their_readers_do() {
+    use LogHalf::{LookedAt, OnlyCounted};
+    let least = [
+        ("ferries", LOG, LINES, [(LookedAt, (0.95, 0.7, 0.7)), (OnlyCounted, (0.9, 0.65, 0.35))]),
+        (
+            "third",
+            THIRD,
+            THIRD_LINES,
+            [(LookedAt, (0.9, 0.8, 0.3)), (OnlyCounted, (0.9, 0.8, 0.3))],
+        ),
+    ];
+    for (name, log, lines, halves) in least {
+        let (log, scanned) = read(log, lines);
+        for (part, least) in halves {
+            for sure in [false, true] {
+                let counts =
+                    |one: &HeldOut| half(&one.session) == part && (!sure || one.label.sure);
+                let name = format!("{name} {part:?}{}", if sure { ", sure" } else { "" });
+                check(&name, &score(&log, &scanned, counts), least);
             }
         }
     }
