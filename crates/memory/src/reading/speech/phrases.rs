@@ -3,7 +3,6 @@
 //! The lists are data: another language is another set of rows. A row that is no proof by itself is a
 //! *complaint* or a *hint* of one; what those need besides is said in the module above.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -133,7 +132,8 @@ impl PhraseSearch {
         if hits.is_empty() {
             return found;
         }
-        let present: HashSet<usize> = hits.iter().map(|(part, ..)| *part).collect();
+        // In order, so that a long sentence full of them is not gone through for each of them.
+        let mut present: Vec<usize> = Vec::new();
         let mut hinted: Vec<(usize, usize)> = Vec::new();
         // Of a correction and an instruction in one sentence the one that comes first says what the
         // sentence is: "from now on never push without asking" corrects nothing.
@@ -141,7 +141,12 @@ impl PhraseSearch {
         for &(part, at, end) in &hits {
             for &row in &self.by_first[part] {
                 let (phrase, parts) = &self.phrases[row];
-                let is_whole = parts.iter().all(|part| present.contains(part));
+                if parts.len() > 1 && present.is_empty() {
+                    present.extend(hits.iter().map(|(part, ..)| *part));
+                    present.sort_unstable();
+                }
+                let is_there = |part: &usize| present.binary_search(part).is_ok();
+                let is_whole = parts.len() == 1 || parts.iter().all(is_there);
                 if !is_whole || !stands_at(phrase.place, sentence, at, opens) {
                     continue;
                 }
