@@ -55,7 +55,7 @@ pub(crate) enum Bond {
 
 /// A program that was started, and the pipes to it. Dropping it does nothing to the program.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct StartedChild {
     pid: Pid,
     /// The exit code, once it was asked for after the end: then its number may be another's.
     code: Option<i32>,
@@ -66,7 +66,7 @@ pub(crate) struct Child {
 
 impl Program<'_> {
     /// Starts it, its standard files on pipes of ours.
-    pub(crate) fn start(&self) -> io::Result<Child> {
+    pub(crate) fn start(&self) -> io::Result<StartedChild> {
         let (theirs, stdin) = if self.listens {
             let (reader, writer) = io::pipe()?;
             (OwnedFd::from(reader), Some(writer))
@@ -77,7 +77,7 @@ impl Program<'_> {
         let (stderr, complained) = io::pipe()?;
         let files = [theirs.as_raw_fd(), told.as_raw_fd(), complained.as_raw_fd()];
         let pid = self.start_on(files)?;
-        Ok(Child { pid, code: None, stdin, stdout: Some(stdout), stderr: Some(stderr) })
+        Ok(StartedChild { pid, code: None, stdin, stdout: Some(stdout), stderr: Some(stderr) })
     }
 
     #[expect(unsafe_code, reason = "the child shares our memory, as nix cannot know")]
@@ -203,7 +203,7 @@ fn forget_handlers() {
     }
 }
 
-impl Child {
+impl StartedChild {
     /// Kills it, unless it was heard to have ended.
     pub(crate) fn kill(&self) {
         if self.code.is_none() {
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(code, 0);
         let (session, own) = said.trim().split_once(' ').unwrap();
         assert_eq!(session, own);
-        // Nobody else got it: our own end was the last.
+        // No other process got it: our own end was the last.
         drop(writer);
         let mut heard = String::new();
         reader.read_to_string(&mut heard).unwrap();

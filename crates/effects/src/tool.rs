@@ -25,7 +25,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::child::{Bond, Child, Program};
+use crate::child::{Bond, Program, StartedChild};
 use crate::clock::monotonic;
 use crate::files::Lock;
 use crate::programs;
@@ -344,7 +344,7 @@ impl<'a> ToolTalk<'a> {
 }
 
 /// Waits for a program that has closed its output and so is about to end.
-fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<i32> {
+fn wait_until(child: &mut StartedChild, deadline: Instant) -> io::Result<i32> {
     // Mostly it takes the kernel a few hundredths of a millisecond.
     let mut pause = Duration::from_micros(20);
     loop {

@@ -153,8 +153,8 @@ const AGAINST_BEHIND: [&str; 6] =
 const CONDITION_WORDS: usize = 8;
 const CUE_CHARS: usize = 80;
 
-/// How much of a line is looked at. A longer one is no line that anybody keeps in mind, and one that
-/// somebody pasted must not hold up every command that reads the file.
+/// How much of a line is looked at. A longer one is no line that an agent keeps in mind, and one that
+/// was pasted must not hold up every command that reads the file.
 const MOST_OF_A_LINE: usize = 8 << 10;
 
 /// The beginning of a line, in which its cues and words are looked for.

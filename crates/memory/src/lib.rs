@@ -17,7 +17,6 @@ pub mod edit;
 pub mod evidence;
 pub mod fragment;
 pub mod gate;
-mod hashed;
 pub mod inbox;
 pub mod judging;
 pub mod known;

@@ -231,7 +231,7 @@ pub struct Spending {
     pub cost: Cost,
 }
 
-/// What sums over many runs are made of: less than a [`Run`], and what its bounces came to.
+/// What sums over many runs are made of: less than a [`Run`], and how its bounces ended.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FigureRow {
     pub id: RunId,

@@ -135,7 +135,7 @@ impl ToolLoop<'_> {
             );
         }
         let path = call.arguments.as_ref().and_then(|given| given.get("path")?.as_str());
-        // Nobody is led to write over the tests that were only read.
+        // A model is not led to write over the tests that it only read.
         if path.is_some_and(|path| path.to_lowercase().contains("test")) {
             return format!(
                 "{KNOWN} Tests stay as they are: read or write the file that the task asks to change."

@@ -295,7 +295,7 @@ pub(super) fn database(workspace: &Workspace, checked_bytes: u64) -> DoctorFindi
         Err(error @ (OpenError::Empty { .. } | OpenError::Corrupt { .. })) => {
             Err((error.to_string(), restore))
         }
-        // The file may well be sound, and nobody is to move it away for a disk that is read-only.
+        // The file may well be sound: a person is not to move it away for a disk that is read-only.
         Err(error) => {
             let error = crate::Error::from(error);
             let hint = error.hint_text().unwrap_or_default();

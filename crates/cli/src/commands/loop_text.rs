@@ -131,7 +131,7 @@ fn planned(task: &PlannedTask, number: u32, all: &[PlannedTask]) -> String {
     };
     more("after", &task.after);
     more(if task.guessed { "touches, by its context:" } else { "touches" }, &task.touches);
-    // By their numbers here: ids that nobody wrote stand nowhere in this text.
+    // By their numbers here: ids that Spore made stand nowhere in this text.
     let numbers: Vec<String> = all
         .iter()
         .zip(1_u32..)

@@ -25,7 +25,7 @@ use super::{
     Enforced, ProcessIdentity, Recording, RecordingPlan, RootSupport, SHIM_ARG, SandboxRefusal,
     TOKEN_VAR,
 };
-use crate::child::{Bond, Child, Program};
+use crate::child::{Bond, Program, StartedChild};
 use crate::clock::{Clock, SystemClock, monotonic};
 
 /// In place of a socket: tells what this machine lets a session have.
@@ -392,7 +392,7 @@ enum ShimPhase {
 /// The shim as our child.
 #[derive(Debug)]
 struct ShimProcess {
-    child: Child,
+    child: StartedChild,
     channel: Channel,
     token: SessionToken,
     phase: ShimPhase,

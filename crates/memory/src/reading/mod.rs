@@ -2,6 +2,7 @@
 //! a trace shows it, the turns of a session, and what memory itself had told.
 
 pub(crate) mod glosses;
+pub(crate) mod hashed;
 pub mod matcher;
 pub(crate) mod rare_words;
 pub mod recalled;

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::hashed::HashedSet;
+use crate::reading::hashed::HashedSet;
 use crate::reading::scripts::is_unspaced;
 
 /// How long a piece is. Shorter ones are in every text; a saying of five words has one.

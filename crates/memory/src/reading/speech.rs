@@ -11,11 +11,13 @@
 //! *complaint* is a correction only where an agent worked in the session, or where it is about what
 //! a line says; who listens decides that.
 
+mod kind;
 mod phrases;
 mod reproach;
 mod sentences;
 mod words;
 
+pub(crate) use kind::SpokenKind;
 pub(crate) use reproach::reproaches;
 
 use crate::reading::glosses::{fold, glosses, unspaced_glosses};
@@ -27,19 +29,9 @@ use words::{
     NO_DEEDS, OPENERS, PRAISE, REQUESTS, RESOLVES, WANTS,
 };
 
-/// What a person's words are, the strongest first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum SpokenKind {
-    /// What was done is not what was wanted.
-    Correction,
-    /// Something holds from now on.
-    Instruction,
-    Preference,
-}
-
 /// What a person's words come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Speech {
+pub(crate) struct SpokenWords {
     /// What they are for certain.
     pub(crate) kind: Option<SpokenKind>,
     /// Whether they find fault with something that may be a deed of an agent's.
@@ -53,10 +45,10 @@ pub(crate) struct Speech {
 }
 
 /// Returns what a person's words are.
-pub(crate) fn read(text: &str) -> Speech {
+pub(crate) fn read(text: &str) -> SpokenWords {
     let said = without_quotes(beginning(text)).to_lowercase().replace('’', "'");
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
-    let mut speech = Speech { only_asks: true, ..Speech::default() };
+    let mut speech = SpokenWords { only_asks: true, ..SpokenWords::default() };
     let mut hints = 0;
     for sentence in sentences(&said) {
         let opens = opening(sentence);
@@ -94,7 +86,7 @@ pub(crate) fn read(text: &str) -> Speech {
     speech
 }
 
-impl Speech {
+impl SpokenWords {
     /// Takes a complaint for a correction where an agent worked in the session.
     pub(crate) fn of_who_saw_work(mut self, acted: bool) -> Self {
         if self.kind.is_none() && self.complains && acted {
@@ -116,7 +108,7 @@ impl Speech {
         self.kind.is_none() && (self.complains || self.hints)
     }
 
-    /// What someone says who put right what was done.
+    /// What a person says who put right what was done.
     pub(crate) fn correction() -> Self {
         Self { kind: Some(SpokenKind::Correction), ..Self::default() }
     }
@@ -257,7 +249,7 @@ fn is_for_others(sentence: &str) -> bool {
 
 /// Whether a sentence tells the one who is spoken to of their deed or their work, and that something
 /// is wrong with it: "you pushed the fix straight to main again", "your migration still drops it".
-fn blames_the_doer(sentence: &str, found: phrases::Found) -> bool {
+fn blames_the_doer(sentence: &str, found: phrases::PhrasesFound) -> bool {
     const YOURS: [&str; 12] = [
         "your ",
         "dein ",

@@ -16,7 +16,7 @@ use crate::pending::{Pending, Touch};
 use crate::reading::matcher::{Matcher, Related, Relation, TraceMatcher};
 use crate::reading::rare_words::RareWords;
 use crate::reading::recalled::Quoting;
-use crate::reading::speech::{self, Speech};
+use crate::reading::speech::{self, SpokenWords};
 use crate::reading::turns::{RunTurn, SessionName, SessionTurn, TurnOf, TurnTrigger};
 use crate::rules::{
     self, FEEDBACK, Hearing, INSTRUCTION, MOST_CORRECTED, PREFERENCE, RuleDecision, ToldByRun,
@@ -188,10 +188,10 @@ impl<'a> ScanPass<'a> {
         let mut related = std::mem::take(&mut self.related);
         related.clear();
         let mut speech = match said.as_deref() {
-            None => Speech::default(),
+            None => SpokenWords::default(),
             // What people did with git needs no words for it.
-            Some(_) if !talks && !is_meant => Speech::correction(),
-            Some(_) if !talks => Speech::default(),
+            Some(_) if !talks && !is_meant => SpokenWords::correction(),
+            Some(_) if !talks => SpokenWords::default(),
             // What is quoted corrects nothing, whatever it says.
             Some(said) if quoting == Quoting::Mostly => speech::read(&recalled.own_part(said)),
             Some(said) => speech::read(said),
@@ -324,7 +324,7 @@ impl<'a> ScanPass<'a> {
         heard: &AdmittedEvent<'_>,
         session: Option<&SessionName>,
         related: &[Related],
-        speech: Speech,
+        speech: SpokenWords,
     ) {
         let Some(session) = session else { return };
         let work_stands = heard.kind == "git" && heard.what.starts_with("commit.");

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use spore_store::spine::DEDUP_WINDOW;
 
-use crate::hashed::HashedSet;
+use crate::reading::hashed::HashedSet;
 
 /// The last ids that were heard: a writer that retried must not count twice.
 #[derive(Default)]

@@ -163,7 +163,7 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
 pub(super) const FIGURE: &str = "id, parent, kind, mark, state, park, outcome, name, task, reason,
     started, ended, turns, cost_nanos, cost_estimated, experiment";
 
-/// Reads a row of [`FIGURE`]. What its bounces came to is not in it.
+/// Reads a row of [`FIGURE`]. How its bounces ended is not in it.
 pub(super) fn figure(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
     let mut columns = Columns { row, at: 0 };
     // As in `run`, in the order of `FIGURE`.

@@ -7,61 +7,15 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use super::SpokenKind;
+use super::kind::SpokenKind;
 use super::sentences::stands_between;
 
-/// What a phrase says of the sentence that has it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
-    Kind(SpokenKind),
-    /// Something is not as it should be; with a line that it is about it is a correction.
-    Complaint,
-    /// Two of these are a complaint.
-    Hint,
-    /// An instruction where the sentence is about work: people remind each other of lunch, too.
-    Rule,
-}
-
-/// Where a phrase has to stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// At the beginning of a sentence, or behind a word that only opens one.
-    First,
-    /// At the beginning of a sentence or of a part of it.
-    Clause,
-    /// Anywhere in it.
-    Within,
-}
-
-struct Phrase {
-    says: Says,
-    place: Place,
-    /// All of them, in any order. The first is the one that has a place.
-    parts: &'static [&'static str],
-}
-
-const fn phrase(says: Says, place: Place, parts: &'static [&'static str]) -> Phrase {
-    Phrase { says, place, parts }
-}
-
-/// Rows of one kind and place.
-macro_rules! rows {
-    (Complaint, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
-        &[$(phrase(Says::Complaint, Place::$place, &[$($part),+])),+]
-    };
-    (Rule, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
-        &[$(phrase(Says::Rule, Place::$place, &[$($part),+])),+]
-    };
-    (Hint, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
-        &[$(phrase(Says::Hint, Place::$place, &[$($part),+])),+]
-    };
-    ($speech:ident, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
-        &[$(phrase(Says::Kind(SpokenKind::$speech), Place::$place, &[$($part),+])),+]
-    };
-}
-
+#[macro_use]
+mod row;
 mod latin;
 mod other;
+
+use row::{Phrase, Place, Says};
 
 fn all() -> impl Iterator<Item = &'static Phrase> {
     [latin::PHRASES, other::PHRASES].into_iter().flatten().copied().flatten()
@@ -72,7 +26,7 @@ const MOST_HINTS: usize = 8;
 
 /// What the phrases say of a sentence.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Found {
+pub(super) struct PhrasesFound {
     /// What is certain.
     pub(super) kind: Option<SpokenKind>,
     pub(super) complains: bool,
@@ -93,7 +47,7 @@ struct PhraseSearch {
 static PHRASE_SEARCH: LazyLock<PhraseSearch> = LazyLock::new(PhraseSearch::new);
 
 /// Looks for all phrases in a sentence whose first word of its own stands at `opens`.
-pub(super) fn find(sentence: &str, opens: usize, is_question: bool) -> Found {
+pub(super) fn find(sentence: &str, opens: usize, is_question: bool) -> PhrasesFound {
     PHRASE_SEARCH.find(sentence, opens, is_question)
 }
 
@@ -120,15 +74,15 @@ impl PhraseSearch {
         Self { parts, phrases, by_first }
     }
 
-    fn find(&self, sentence: &str, opens: usize, is_question: bool) -> Found {
-        let Some(parts) = &self.parts else { return Found::default() };
+    fn find(&self, sentence: &str, opens: usize, is_question: bool) -> PhrasesFound {
+        let Some(parts) = &self.parts else { return PhrasesFound::default() };
         let mut hits: Vec<(usize, usize, usize)> = Vec::new();
         for hit in parts.find_overlapping_iter(sentence) {
             if stands_between(sentence, hit.start(), hit.end()) {
                 hits.push((hit.pattern().as_usize(), hit.start(), hit.end()));
             }
         }
-        let mut found = Found::default();
+        let mut found = PhrasesFound::default();
         if hits.is_empty() {
             return found;
         }

@@ -106,7 +106,7 @@ pub(super) const WANTS: &[&str] = &[
     "прошу", "ты",
 ];
 
-/// Words by which someone is spoken to.
+/// Words by which a person or an agent is spoken to.
 pub(super) const ADDRESSES: &[&str] = &[
     "you", "your", "please", "du", "dir", "dich", "dein", "deine", "bitte", "tu", "te", "ton",
     "ta", "tes", "vous", "votre", "tú", "favor", "tus", "você", "seu", "sua", "ты", "тебе", "вы",

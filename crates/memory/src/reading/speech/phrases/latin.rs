@@ -1,6 +1,7 @@
 //! The phrases of languages that are written in Latin letters.
 
-use super::{Phrase, Place, Says, SpokenKind, phrase};
+use super::row::{Phrase, Place, Says, phrase};
+use crate::reading::speech::kind::SpokenKind;
 
 pub(super) const PHRASES: &[&[Phrase]] = &[
     // English.
