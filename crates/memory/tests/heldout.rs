@@ -8,7 +8,7 @@
 //!
 //! What holds: the source gate is perfect, and of the labels that rules give 19 of 20 or a little
 //! fewer are right. What does not: of corrections a third is found, of standing instructions not quite
-//! half. The first log's second half was read by nobody who wrote a rule, but its figures were looked
+//! half. No author of a rule has read the first log's second half, but its figures were looked
 //! at nine times while the rules were written; the other log, of a third author, was written when the
 //! rules stood. The rest waits for a judge: who says what is wrong without a word of complaint, in none
 //! of a line's words, is not understood by letters; a reader's label of a gate's or a verifier's result
