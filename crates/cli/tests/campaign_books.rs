@@ -10,13 +10,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use spore_model::Usage;
 use spore_scripted_model::{ModelServer, Turn, When};
 use spore_testkit::{TestEnv, wait_until_none};
 
 use crate::campaign::{end_of, next_command, scene_with, status_of, take_little_for_what_is_lost};
 use crate::kill_matrix::asked_for;
-use crate::reconciliation::agrees;
+use crate::reconciliation::{agrees, usage};
 use crate::verified_run::{MODEL, scenario, variables};
 
 /// Something is found out, three phases stand on each other, one is too many, and one evaluates.
@@ -58,15 +57,6 @@ domains = [{ name = "code", executor = "look" }]
 coordinator = "all"
 evaluator = "rate"
 "#;
-
-fn usage(number: u64) -> Usage {
-    Usage {
-        input_tokens: 1000 + 37 * number,
-        output_tokens: 10 * number + 3,
-        cache_read_tokens: 100 * number,
-        cache_write_tokens: 7 * number,
-    }
-}
 
 fn turns() -> Vec<Turn> {
     // No command is spelt like what it says.

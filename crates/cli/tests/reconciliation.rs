@@ -20,7 +20,8 @@ use spore_testkit::{TestEnv, wait_until_none};
 use crate::scenes;
 use crate::verified_run::{MODEL, SUPPORTS, scenario, variables};
 
-fn usage(number: u64) -> Usage {
+/// What a call costs, unlike any other's.
+pub(crate) fn usage(number: u64) -> Usage {
     Usage {
         input_tokens: 1000 + 37 * number,
         output_tokens: 10 * number + 3,
