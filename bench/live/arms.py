@@ -88,7 +88,8 @@ class Bench:
     """The program under test and the server of its model."""
 
     def __init__(self, spore, served):
-        self.spore, self.address, self.served = spore, served.address, served
+        self.spore, self.served, self.memo = spore, served, served.memo()
+        self.address = self.memo.url
         told = subprocess.run([spore, "--version"], capture_output=True, text=True).stdout.strip()
         self.version = f"{told} {hashlib.sha256(pathlib.Path(spore).read_bytes()).hexdigest()[:12]}"
         # One for each call, so that equal calls in equal directories ask equal questions.
@@ -136,7 +137,7 @@ class Bench:
     def is_served(self):
         """Returns whether the model's server itself answers, not what was kept of it."""
         try:
-            urllib.request.urlopen(f"{self.served.served}/v1/models", timeout=60).close()
+            urllib.request.urlopen(f"{self.served.address}/v1/models", timeout=60).close()
             return True
         except (OSError, http.client.HTTPException):
             return False
@@ -165,7 +166,7 @@ def play(bench, exercise, arm, place):
     repo = place / "repo"
     exercise.lay_out(repo)
     bench.calls = 0
-    started, thought = time.monotonic(), bench.served.processor_seconds()
+    started, thought = time.monotonic(), bench.memo.seconds
     way = {"one-shot": one_shot, "loop": loop, "gates": gates, "whole": whole}[arm]
     try:
         row = way(bench, exercise, place, repo)
@@ -174,7 +175,7 @@ def play(bench, exercise, arm, place):
         row = {"claimed": False, "changed": False, "solved": False, "tokens": 0, "bounces": 0, "ended": ended}
     minutes = round((time.monotonic() - started) / 60, 3)
     # What the model itself took, whatever else the machine was doing.
-    thought = round((bench.served.processor_seconds() - thought) / 60, 3)
+    thought = round((bench.memo.seconds - thought) / 60, 3)
     row = {"task": exercise.slug, "arm": arm, **row, "minutes": minutes, "processor_minutes": thought}
     row |= {"budget": BUDGET, "spore": bench.version, "track": exercise.version}
     row["wrongly_claimed"] = row["claimed"] and not row["solved"]
@@ -216,7 +217,7 @@ def settle(exercise, repo, check=None):
 def loop(bench, exercise, place, repo):
     """Spore's own tool loop in the directory itself: no gates, no verifier."""
     settle(exercise, repo)
-    bench.served.memo.counted.clear()
+    bench.memo.counted.clear()
     words = ["spawn", "--role", "coder", "--backend", "llama-server", "--json"]
     limits = ["--max-turns", str(TURNS * BOUNCES), "--timeout", SESSION_TIME]
     ran, _ = bench.run(place, repo, [*words, *limits, "--prompt", exercise.task()], ARM_SECONDS)
@@ -229,7 +230,7 @@ def loop(bench, exercise, place, repo):
         "solved": exercise.is_solved(repo),
         "tokens": tokens((answer.get("run") or {}).get("tokens")),
         "bounces": 1,
-        "first_request_tokens": next(iter(bench.served.memo.counted), None),
+        "first_request_tokens": next(iter(bench.memo.counted), None),
         "ended": ending(ran, answer),
     }
 

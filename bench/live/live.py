@@ -9,6 +9,7 @@
 """
 
 import argparse
+import concurrent.futures
 import http.client
 import json
 import os
@@ -16,6 +17,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -36,18 +38,21 @@ class Served:
     """The model's server, ended with us: the one that was installed, or a `llama-server`."""
 
     def __init__(self, model, asked, port=0):
-        self.program = asked.server
+        self.program, self.model = asked.server, model
         if self.program:
-            self.words = llama_server(self.program, weights.weights(model), asked.threads, port)
+            self.words = llama_server(asked, weights.weights(model), port)
         else:
             words = [weights.python(), HERE / "serve.py", weights.weights(model)]
-            more = ["--context", str(arms.CONTEXT), "--threads", str(asked.threads)]
-            self.words = [*words, *more, "--port", str(port)]
+            more = ["--context", arms.CONTEXT, "--threads", asked.threads, "--at-once", asked.jobs]
+            self.words = [str(word) for word in [*words, *more, "--port", port]]
         # Processor seconds of servers that ended, and of this one when it was last asked.
         self.earlier = self.latest = 0.0
         self.start()
-        self.memo = memo.Memo(self.served, weights.home() / "answers" / model, self.computed)
-        self.address = self.memo.url
+        self.meter = memo.Meter(self.computed)
+
+    def memo(self):
+        """Returns a door to this server that remembers answers, for one arm at a time."""
+        return memo.Memo(self, weights.home() / "answers" / self.model, self.meter)
 
     def start(self):
         log = open(weights.home() / "server.log", "a")
@@ -55,13 +60,13 @@ class Served:
             self.process = subprocess.Popen(
                 self.words, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-            self.served = f"http://127.0.0.1:{self.words[-1]}"
+            self.address = f"http://127.0.0.1:{self.words[-1]}"
         else:
             self.process = subprocess.Popen(
                 self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
             )
-            self.served = self.process.stdout.readline().strip()
-        if not self.served:
+            self.address = self.process.stdout.readline().strip()
+        if not self.address:
             sys.exit(f"live: the server did not start, see {log.name}")
         self.wait(log.name)
 
@@ -70,7 +75,6 @@ class Served:
         self.end()
         self.earlier, self.latest = self.earlier + self.latest, 0.0
         self.start()
-        self.memo.address = self.served
 
     def wait(self, log):
         """Waits until the weights are loaded: before that it answers 503."""
@@ -78,14 +82,11 @@ class Served:
             if self.process.poll() is not None:
                 sys.exit(f"live: the server did not start, see {log}")
             try:
-                urllib.request.urlopen(f"{self.served}/v1/models", timeout=10).close()
+                urllib.request.urlopen(f"{self.address}/v1/models", timeout=10).close()
                 return
             except (OSError, http.client.HTTPException):
                 time.sleep(1)
-        sys.exit(f"live: {self.served} does not serve its model")
-
-    def processor_seconds(self):
-        return self.memo.processor_seconds()
+        sys.exit(f"live: {self.address} does not serve its model")
 
     def computed(self):
         """What the server has computed so far, in all of its threads."""
@@ -116,48 +117,77 @@ class Served:
             self.process.wait()
 
 
-def llama_server(program, model, threads, port):
+def llama_server(asked, model, port):
     """Returns the call of a `llama-server` that answers as ours does (`serve.py`)."""
     if port == 0:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-    words = [program, "--model", model, "--alias", MODEL, "--parallel", "1", "--jinja", "--temp", "0"]
-    words += ["--seed", "1", "--ctx-size", str(arms.CONTEXT)]
-    words += ["--threads", str(threads), "--threads-batch", str(threads), "--host", "127.0.0.1"]
+    words = [asked.server, "--model", model, "--alias", MODEL, "--jinja", "--temp", "0", "--seed", "1"]
+    # The context is that of all questions together; each has an equal part of it.
+    words += ["--parallel", asked.jobs, "--ctx-size", arms.CONTEXT * asked.jobs, "--no-kv-unified"]
+    words += ["--threads", asked.threads, "--threads-batch", asked.threads, "--host", "127.0.0.1"]
     return [str(word) for word in [*words, "--port", port]]
 
 
-def run(asked):
-    results = pathlib.Path(asked.results)
-    known = track.Track(asked.track)
-    exercises = known.exercises()[: asked.tasks]
-    rows = table.read(results)
-    own = table.of_one_kind(rows, known.version)
-    if len(own) < len(rows):
-        weights.say(f"{len(rows) - len(own)} rows are of another budget or track: not counted")
-    done = {(row["task"], row["arm"]) for row in own}
-    again = STARTS
-    with Served(MODEL, asked) as served:
-        bench = arms.Bench(asked.spore, served)
-        for exercise in exercises:
+class Run:
+    """All tasks in all arms, several tasks at once; the arms of a task one after the other.
+
+    They ask some questions alike, and the second finds the answer of the first.
+    """
+
+    def __init__(self, asked, served):
+        self.asked, self.served, self.again = asked, served, STARTS
+        self.results, known = pathlib.Path(asked.results), track.Track(asked.track)
+        self.left = known.exercises()[: asked.tasks]
+        rows = table.read(self.results)
+        own = table.of_one_kind(rows, known.version)
+        if len(own) < len(rows):
+            weights.say(f"{len(rows) - len(own)} rows are of another budget or track: not counted")
+        self.done = {(row["task"], row["arm"]) for row in own}
+        self.lock = threading.Lock()
+
+    def work(self):
+        bench = arms.Bench(self.asked.spore, self.served)
+        while exercise := self.next():
             for arm in arms.ARMS:
-                if (exercise.slug, arm) in done:
-                    continue
-                place = weights.home() / "work" / exercise.slug / arm
-                try:
-                    row = arms.play(bench, exercise, arm, place)
-                except arms.NoResult as fault:
-                    weights.say(f"{exercise.slug}, {arm}: no result: {fault}")
-                    if bench.is_served():
-                        continue
-                    if again == 0:
-                        sys.exit("live: the server stops again and again; the same command goes on")
-                    again -= 1
-                    served.start_again()
-                    continue
-                weights.say(json.dumps(row))
-                table.keep(results, row)
+                if (exercise.slug, arm) not in self.done:
+                    self.play(bench, exercise, arm)
+
+    def next(self):
+        with self.lock:
+            return self.left.pop(0) if self.left and self.again >= 0 else None
+
+    def play(self, bench, exercise, arm):
+        place = weights.home() / "work" / exercise.slug / arm
+        try:
+            row = arms.play(bench, exercise, arm, place)
+        except arms.NoResult as fault:
+            weights.say(f"{exercise.slug}, {arm}: no result: {fault}")
+            self.mend(bench)
+            return
+        weights.say(json.dumps(row))
+        with self.lock:
+            table.keep(self.results, row)
+
+    def mend(self, bench):
+        """Puts a new server in the place of one that is gone, a few times."""
+        with self.lock:
+            if bench.is_served():
+                return
+            self.again -= 1
+            if self.again >= 0:
+                self.served.start_again()
+
+
+def run(asked):
+    with Served(MODEL, asked) as served:
+        work = Run(asked, served)
+        with concurrent.futures.ThreadPoolExecutor(asked.jobs) as workers:
+            for worker in [workers.submit(work.work) for _ in range(asked.jobs)]:
+                worker.result()
+    if work.again < 0:
+        sys.exit("live: the server stops again and again; the same command goes on")
 
 
 def main():
@@ -168,6 +198,7 @@ def main():
     parser.add_argument("--results", default=HERE / "results.jsonl")
     parser.add_argument("--tasks", type=int, default=track.COUNT)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=1, help="of `run`: so many tasks at once")
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--server", help="a `llama-server` instead of the one that `install` brings")
     parser.add_argument("--only", action="append", help="of the cases: this one, may be repeated")
@@ -184,7 +215,7 @@ def main():
             cases.play(arms.Bench(asked.spore, served), track.Track(asked.track).exercises(), asked.only)
     elif asked.task == "serve":
         with Served(MODEL, asked, asked.port) as served:
-            weights.say(f"{MODEL} at {served.served}")
+            weights.say(f"{MODEL} at {served.address}")
             try:
                 sys.stdin.read()
             except KeyboardInterrupt:

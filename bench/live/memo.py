@@ -1,9 +1,9 @@
 """Answers equal questions equally: a model's server behind a memory of what it was asked.
 
 With temperature 0 an answer should follow from its question, but what a server has in its cache from
-other conversations changes the order in which it adds numbers, and with that now and then a word. Here
-a question is asked once, and every arm that asks it gets that answer; the processor time that it took is
-counted each time, as if it had been computed again.
+other conversations, and what else it computes at the same time, changes the order in which it adds numbers,
+and with that now and then a word. Here a question is asked once, and every arm that asks it gets that answer;
+the processor time that it took is counted each time, as if it had been computed again.
 """
 
 import hashlib
@@ -18,14 +18,39 @@ import urllib.error
 import urllib.request
 
 
-class Memo:
-    """Listens on 127.0.0.1 in front of `address` and keeps answers under `place`."""
+class Meter:
+    """Shares a server's processor time out equally among the questions that it answers at once."""
 
-    def __init__(self, address, place, processor_seconds):
-        self.address, self.place = address, pathlib.Path(place)
+    def __init__(self, computed):
+        self.computed, self.before = computed, 0.0
+        self.lock, self.open = threading.Lock(), {}
+
+    def begin(self, question):
+        with self.lock:
+            self.share()
+            self.open[question] = 0.0
+
+    def end(self, question):
+        """Returns the seconds that the question took."""
+        with self.lock:
+            self.share()
+            return self.open.pop(question)
+
+    def share(self):
+        now = self.computed()
+        for question in self.open:
+            self.open[question] += (now - self.before) / len(self.open)
+        self.before = now
+
+
+class Memo:
+    """Listens on 127.0.0.1 in front of a server, for one arm at a time, and keeps answers under `place`."""
+
+    def __init__(self, served, place, meter):
+        self.served, self.place, self.meter = served, pathlib.Path(place), meter
         self.place.mkdir(parents=True, exist_ok=True)
-        self.computed = processor_seconds
-        self.remembered = 0.0
+        # Processor seconds of all that was asked here, as if each had been computed.
+        self.seconds = 0.0
         # How many tokens the newest questions had, as the server counts, since somebody emptied it.
         self.counted = []
         memo = self
@@ -44,23 +69,19 @@ class Memo:
         threading.Thread(target=self.listener.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.listener.server_port}"
 
-    def processor_seconds(self):
-        """What the model has computed so far, and would have if it had been asked each time."""
-        return self.computed() + self.remembered
-
     def answer(self, request, body):
         kept = self.place / hashlib.sha256(request.path.encode() + b"\n" + (body or b"")).hexdigest()
         if body is not None and kept.exists():
             head, _, text = kept.read_bytes().partition(b"\n")
             told = json.loads(head)
-            self.remembered += told["seconds"]
+            self.seconds += told["seconds"]
             self.count(text)
             self.send(request, 200, told["type"], text)
             return
-        before = self.computed()
-        asked = urllib.request.Request(self.address + request.path, body)
+        asked = urllib.request.Request(self.served.address + request.path, body)
         if body is not None:
             asked.add_header("content-type", "application/json")
+        self.meter.begin(request)
         try:
             with urllib.request.urlopen(asked, timeout=7200) as answer:
                 kind, text = answer.headers.get("content-type", ""), answer.read()
@@ -71,8 +92,11 @@ class Memo:
             # As the one who asks would see it without us: no answer, and nothing is kept.
             request.close_connection = True
             return
+        finally:
+            seconds = round(self.meter.end(request), 3)
+            self.seconds += seconds
         if body is not None:
-            told = {"seconds": round(self.computed() - before, 3), "type": kind}
+            told = {"seconds": seconds, "type": kind}
             draft = kept.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
             draft.write_bytes(json.dumps(told).encode() + b"\n" + text)
             draft.rename(kept)

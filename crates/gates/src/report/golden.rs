@@ -180,7 +180,11 @@ fn ctest_tells_what_failed_from_what_did_not_run() {
   missing
   with",
     );
-    check(Parser::Ctest, "ctest-green.txt", "1 passed, 0 failed, 0 skipped\n of\n  good");
+    for green in ["ctest-green.txt", "ctest-4.4-green.txt"] {
+        check(Parser::Ctest, green, "1 passed, 0 failed, 0 skipped\n of\n  good");
+    }
+    let red = "1 passed, 1 failed, 0 skipped\n  bad\n of\n  bad\n  good";
+    check(Parser::Ctest, "ctest-4.4-red.txt", red);
 }
 
 #[test]
