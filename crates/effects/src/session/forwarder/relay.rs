@@ -8,25 +8,25 @@ use nix::poll::PollFlags;
 
 use super::Ending;
 
-const ROOM: usize = 32 << 10;
+pub(super) const ROOM: usize = 32 << 10;
 
 /// How often one direction goes on before the other one has its turn, and the end is looked for.
 const TURNS: usize = 8;
 
-/// One direction. An end that is read is passed on when all before it is.
+/// One direction.
 struct Flow<'a> {
     from: &'a TcpStream,
     to: &'a TcpStream,
     held: Vec<u8>,
     /// How much of it is written.
     written: usize,
+    /// The end was read, and passed on: nothing is read before all that is held is written.
     ended: bool,
-    passed_on: bool,
 }
 
 impl<'a> Flow<'a> {
     fn new(from: &'a TcpStream, to: &'a TcpStream, held: Vec<u8>) -> Self {
-        Self { from, to, held, written: 0, ended: false, passed_on: false }
+        Self { from, to, held, written: 0, ended: false }
     }
 
     fn is_empty(&self) -> bool {
@@ -48,10 +48,6 @@ impl<'a> Flow<'a> {
                 }
             }
             if self.ended {
-                if !self.passed_on {
-                    self.passed_on = true;
-                    self.to.shutdown(Shutdown::Write)?;
-                }
                 return Ok(());
             }
             self.held.resize(ROOM, 0);
@@ -59,7 +55,11 @@ impl<'a> Flow<'a> {
             let read = self.from.read(&mut self.held);
             self.held.truncate(*read.as_ref().unwrap_or(&0));
             match read {
-                Ok(0) => self.ended = true,
+                Ok(0) => {
+                    // At once, and not in the next turn: there may be none, as nothing is waited for any more.
+                    self.ended = true;
+                    return self.to.shutdown(Shutdown::Write);
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -85,7 +85,7 @@ pub(super) fn relay(
             let _ = super::reset(client).and(super::reset(server));
             return Err(error);
         }
-        if out.passed_on && back.passed_on {
+        if out.ended && back.ended {
             return Ok(());
         }
         let flags = |read: &Flow<'_>, write: &Flow<'_>| {
@@ -96,7 +96,7 @@ pub(super) fn relay(
         };
         let both = [(client, &out, &back), (server, &back, &out)];
         // A side that is over in both directions is always ready, and of no interest.
-        let open = both.iter().filter(|(_, read, write)| !(read.ended && write.passed_on));
+        let open = both.iter().filter(|(_, read, write)| !(read.ended && write.ended));
         let wanted: Vec<_> =
             open.map(|(stream, read, write)| (stream.as_fd(), flags(read, write))).collect();
         let ready = ending.wait(&wanted, None)?;

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-use super::tunnel::{TunnelRefusal, question, read_head};
+use super::tunnel::{LONGEST_HEAD, TunnelRefusal, question, read_head};
 use super::*;
 
 fn listener() -> (TcpListener, NetAddress) {
@@ -60,6 +60,34 @@ fn each_direction_ends_by_itself_and_nothing_is_lost() {
     answer.reverse();
     assert!(answer == sent);
     drop(forwarder);
+}
+
+#[test]
+fn an_end_is_passed_on_in_whichever_turn_it_is_read() {
+    // What the client says is there before the first turn, so that its end is read in the turn after.
+    for rooms in 0..20 {
+        let (outside, server) = listener();
+        let (inner, inside) = listener();
+        let mut client = to(&inside);
+        let accepted = inner.accept().unwrap().0;
+        let to_server = to(&server);
+        let mut heard = outside.accept().unwrap().0;
+        heard.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        client.write_all(&vec![b'x'; rooms * relay::ROOM]).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let (end, hold) = io::pipe().unwrap();
+        let relaying = std::thread::spawn(move || {
+            accepted.set_nonblocking(true).unwrap();
+            to_server.set_nonblocking(true).unwrap();
+            relay(&accepted, &to_server, Vec::new(), &Ending(Arc::new(end)))
+        });
+        let mut text = Vec::new();
+        heard.read_to_end(&mut text).unwrap_or_else(|error| panic!("{rooms} rooms: {error}"));
+        assert_eq!(text.len(), rooms * relay::ROOM);
+        drop((heard, client));
+        relaying.join().unwrap().unwrap();
+        drop(hold);
+    }
 }
 
 #[test]
@@ -255,6 +283,24 @@ fn what_is_not_listed_never_gets_to_the_proxy() {
     drop(forwarder);
     assert!(slow.read(&mut [0]).map_or(0, |count| count) == 0);
     assert_eq!(outside.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_head_is_as_long_as_it_may_be_whatever_came_at_once() {
+    for (length, is_read) in
+        [(LONGEST_HEAD, true), (LONGEST_HEAD + 1, false), (LONGEST_HEAD + 4_000, false)]
+    {
+        let (outside, at) = listener();
+        let (end, _hold) = io::pipe().unwrap();
+        let mut client = to(&at);
+        let (server, _) = outside.accept().unwrap();
+        server.set_nonblocking(true).unwrap();
+        // All of it is there before the first look, so that each look finds as much as it can take.
+        client.write_all(&[&vec![b'x'; length - 4][..], b"\r\n\r\nmore"].concat()).unwrap();
+        let read =
+            read_head(&server, monotonic() + Duration::from_secs(30), &Ending(Arc::new(end)));
+        assert_eq!(read.unwrap().is_ok(), is_read, "{length}");
+    }
 }
 
 #[test]

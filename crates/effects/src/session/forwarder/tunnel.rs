@@ -16,7 +16,7 @@ use super::{Ending, connect_to};
 use crate::clock::monotonic;
 
 /// What questions and answers may take; programs send some hundred bytes.
-const LONGEST_HEAD: usize = 16 << 10;
+pub(super) const LONGEST_HEAD: usize = 16 << 10;
 
 /// How long a client may take for its question, and the proxy for its answer.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
@@ -180,14 +180,16 @@ pub(super) fn read_head(
             Err(error) => return Err(error),
         }
         let ends = head[searched..].windows(END.len()).position(|bytes| bytes == END);
-        if let Some(at) = ends {
-            let rest = head.split_off(searched + at + END.len());
+        let ends = ends.map(|at| searched + at + END.len());
+        // However much of it came at once: a head that is too long is no question.
+        if ends.unwrap_or(head.len()) > LONGEST_HEAD {
+            return Ok(Err(TunnelRefusal::TooLong));
+        }
+        if let Some(ends) = ends {
+            let rest = head.split_off(ends);
             return Ok(Ok(ReadHead { head, rest }));
         }
         searched = head.len().saturating_sub(END.len() - 1);
-        if head.len() > LONGEST_HEAD {
-            return Ok(Err(TunnelRefusal::TooLong));
-        }
     }
 }
 
