@@ -59,6 +59,8 @@ pub(super) enum NoAnswer {
         window: Option<u64>,
         reason: String,
     },
+    /// The request had tools, and this model or its server takes none.
+    NoTools(String),
     /// No server answers, it stops in the middle of its answers, or it is broken.
     Gone(String),
     Failed(String),
@@ -89,6 +91,7 @@ impl ModelExchange<'_> {
     ) -> Result<ModelReply, NoAnswer> {
         let seed = seed_of(self.word, turn);
         let mut met = TroubleCounts::default();
+        let begun = self.clock.monotonic();
         loop {
             let trouble = match self.attempt(ask, watch) {
                 Ok(reply) => return Ok(reply),
@@ -105,6 +108,10 @@ impl ModelExchange<'_> {
                     .map(|millis| Timestamp::from_millis(now.as_millis().saturating_add(millis)));
                 on_limit(watch, resets_at, &reason);
             }
+            let is_loading = matches!(trouble, CallTrouble::Loading(_));
+            if is_loading && begun.elapsed() > self.first_output {
+                return Err(no_answer(&trouble, reason));
+            }
             match step {
                 RetryStep::Wait(time) => self.pause(time, watch)?,
                 RetryStep::Park(resets_at) => return Err(NoAnswer::Parked { resets_at, reason }),
@@ -112,6 +119,7 @@ impl ModelExchange<'_> {
             }
             match trouble {
                 CallTrouble::Stream(_) => met.broken_streams += 1,
+                CallTrouble::Loading(_) => {}
                 _ => met.refusals += 1,
             }
         }
@@ -246,6 +254,12 @@ impl ErrorAnswer {
             let window = error.get("n_ctx").and_then(Value::as_u64);
             return CallTrouble::Window { window, message: message.chars().take(300).collect() };
         }
+        if matches!(self.status, 400 | 404 | 500 | 501) && tells_of_tools(message) {
+            return CallTrouble::NoTools(message.chars().take(300).collect());
+        }
+        if self.status == 503 && message.to_ascii_lowercase().contains("loading model") {
+            return CallTrouble::Loading(message.chars().take(300).collect());
+        }
         let is_spent = error.get("code").and_then(Value::as_str) == Some("insufficient_quota");
         CallTrouble::Status {
             code: self.status,
@@ -266,11 +280,27 @@ fn tells_of_window(error: &Value, message: &str) -> bool {
             && ["length", "size", "window"].iter().any(|word| message.contains(word)))
 }
 
+/// Returns whether an error says that this model is given no tools, in the words of Ollama (`… does not
+/// support tools`), of llama.cpp (`tools param requires --jinja flag`) or of servers like them.
+fn tells_of_tools(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    [
+        "not support tool",
+        "tools param requires",
+        "tools are not supported",
+        "tool calling is not supported",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
 fn no_answer(trouble: &CallTrouble, reason: String) -> NoAnswer {
     match trouble {
         CallTrouble::Window { window, .. } => NoAnswer::TooLong { window: *window, reason },
+        CallTrouble::NoTools(_) => NoAnswer::NoTools(reason),
         CallTrouble::Connection(_)
         | CallTrouble::Stream(_)
+        | CallTrouble::Loading(_)
         | CallTrouble::Status { code: 500..=599, .. } => NoAnswer::Gone(reason),
         CallTrouble::Status { .. } => NoAnswer::Failed(reason),
     }
@@ -292,6 +322,10 @@ fn told(trouble: &CallTrouble) -> String {
         }
         CallTrouble::Window { message, .. } => {
             format!("the request is longer than the model can read: {message}")
+        }
+        CallTrouble::NoTools(message) => format!("the model takes no tools: {message}"),
+        CallTrouble::Loading(message) => {
+            format!("the model's server was not done with reading its weights: {message}")
         }
         CallTrouble::Connection(why) => format!("the model cannot be reached: {why}"),
         CallTrouble::Stream(why) => why.clone(),

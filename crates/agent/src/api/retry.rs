@@ -19,6 +19,9 @@ pub struct Retries {
     pub longest: Duration,
 }
 
+/// The longest pause between two questions to a server that reads its weights.
+const LOADING: Duration = Duration::from_secs(2);
+
 /// What went wrong with a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum CallTrouble {
@@ -26,6 +29,10 @@ pub(super) enum CallTrouble {
     Status { code: u16, message: String, relief: LimitReset },
     /// The request is longer than what the model can read.
     Window { window: Option<u64>, message: String },
+    /// This model, or its server as it was started, takes no tools.
+    NoTools(String),
+    /// The server still reads its weights.
+    Loading(String),
     /// No answer at all.
     Connection(String),
     /// An answer that is not one.
@@ -81,7 +88,11 @@ impl Retries {
             {
                 RetryStep::Wait(relief.after.unwrap_or(wait).min(self.longest).max(wait))
             }
-            CallTrouble::Status { .. } | CallTrouble::Window { .. } => RetryStep::Fail,
+            // As long as there may be no first word, which the caller counts.
+            CallTrouble::Loading(_) => RetryStep::Wait(self.pause.min(LOADING)),
+            CallTrouble::Status { .. } | CallTrouble::Window { .. } | CallTrouble::NoTools(_) => {
+                RetryStep::Fail
+            }
         }
     }
 

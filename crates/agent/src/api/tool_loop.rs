@@ -23,6 +23,9 @@ use super::{ApiSettings, CallForm};
 use crate::prices::Price;
 use crate::{AgentEvent, AgentWatch, BoxError, Request, ResultEvent, SessionReport};
 
+/// What helps where a model takes no tools and was to be given some.
+const AS_TEXT: &str = "`tools = \"text\"` in its settings has it write its calls";
+
 const NUDGE: &str = "Hand in your result with the submit tool.";
 
 pub(super) struct ToolLoop<'a> {
@@ -110,6 +113,8 @@ pub(super) struct LoopProgress {
     has_changed: bool,
     repeated: RepeatedCalls,
     usage: Usage,
+    /// An answer came without a count of its tokens: they are estimated.
+    is_estimated: bool,
     last_input: u64,
     /// The longest prompt so far: above a size some models have another price.
     longest_input: u64,
@@ -185,6 +190,14 @@ impl ToolLoop<'_> {
                     failure = Some(SessionFailure::FailedLimit);
                     break (self.beyond_us(), Some(reason));
                 }
+                Err(NoAnswer::NoTools(reason)) => {
+                    if self.call_form == CallForm::Auto {
+                        self.call_form = CallForm::Text;
+                        continue;
+                    }
+                    failure = Some(SessionFailure::FailedModel);
+                    break (Outcome::Failure, Some(format!("{reason} ({AS_TEXT})")));
+                }
                 Err(NoAnswer::Gone(why)) => {
                     failure = Some(SessionFailure::FailedModel);
                     let told = self.settings.local.as_ref().map(|local| local.silence(&why));
@@ -195,6 +208,7 @@ impl ToolLoop<'_> {
                     break (Outcome::Failure, Some(reason));
                 }
             };
+            let reply = self.counted(reply, &turns);
             self.take_in(&reply, watch);
             let Self { keeper, notes, .. } = &mut self;
             keeper.reply(&reply, &|text| notes.mask(text));
@@ -292,14 +306,7 @@ impl ToolLoop<'_> {
         }
         let output = u64::from(self.room.output(self.settings.max_output_tokens));
         let estimated = self.room.window.saturating_sub(output) as f64 / self.room.scale;
-        let mut fixed = history::tokens_of(self.system().len());
-        if matches!(self.call_form, CallForm::Native | CallForm::Auto) {
-            let schemas = self.tools.tools().iter();
-            let bytes = |tool: &ModelTool| {
-                tool.schema.to_string().len() + tool.description.len() + tool.name.len()
-            };
-            fixed += history::tokens_of(schemas.map(bytes).sum());
-        }
+        let fixed = self.fixed_tokens();
         let sum = |turns: &[ConversationTurn]| turns.iter().map(history::tokens).sum::<u64>();
         let before = sum(turns);
         let whole = self.newest_whole.take();
@@ -313,6 +320,36 @@ impl ToolLoop<'_> {
         self.room.has_left_out |= after < before;
         self.room.asked = fixed + after;
         Ok(())
+    }
+
+    /// Estimates what goes with every request besides the conversation.
+    fn fixed_tokens(&self) -> u64 {
+        let system = history::tokens_of(self.system().len());
+        if !matches!(self.call_form, CallForm::Native | CallForm::Auto) {
+            return system;
+        }
+        let bytes = |tool: &ModelTool| {
+            tool.schema.to_string().len() + tool.description.len() + tool.name.len()
+        };
+        system + history::tokens_of(self.tools.tools().iter().map(bytes).sum())
+    }
+
+    /// Estimates the tokens of an answer whose server counts none: unknown is not zero.
+    fn counted(&mut self, reply: ModelReply, turns: &[ConversationTurn]) -> ModelReply {
+        if reply.usage != Usage::default() {
+            return reply;
+        }
+        self.progress.is_estimated = true;
+        let asked = self.fixed_tokens() + turns.iter().map(history::tokens).sum::<u64>();
+        let said = reply.text.len() + reply.thinking.len();
+        let called: usize =
+            reply.calls.iter().map(|call| format!("{:?}", call.arguments).len()).sum();
+        let usage = Usage {
+            input_tokens: asked,
+            output_tokens: history::tokens_of(said + called),
+            ..Usage::default()
+        };
+        ModelReply { usage, ..reply }
     }
 
     fn does_not_fit(&self, TaskTooLong { tokens }: TaskTooLong) -> (Outcome, Option<String>) {
@@ -554,7 +591,9 @@ impl ToolLoop<'_> {
         watch: &mut dyn AgentWatch,
     ) -> SessionReport {
         let longest = self.progress.longest_input;
-        let is_sure = self.price.is_some_and(|price| price.covers(longest));
+        // What costs nothing does so however much it was.
+        let is_counted = !self.progress.is_estimated || self.cost() == Some(Usd::ZERO);
+        let is_sure = is_counted && self.price.is_some_and(|price| price.covers(longest));
         let (usage, cost) = (self.usage(), self.cost().filter(|_| is_sure));
         let mut final_text = std::mem::take(&mut self.progress.final_text);
         if final_text.is_empty()

@@ -37,10 +37,22 @@ impl ToolLoop<'_> {
                 if is_text {
                     self.call_form = CallForm::Text;
                 }
-                // A doubt is asked about, and says nothing of how this model calls.
-                (is_text || read.doubt.is_some()).then_some(read)
+                // A doubt is asked about, and says nothing of how this model calls. Nor does code that
+                // is only shown, which small models take for work that is done.
+                let is_shown = self.shows_only(reply);
+                (is_text || read.doubt.is_some() || is_shown).then_some(read)
             }
         }
+    }
+
+    /// Returns whether a model on this machine, which has called nothing so far, shows a block of code
+    /// where it should change a file.
+    fn shows_only(&self, reply: &ModelReply) -> bool {
+        self.settings.local.is_some()
+            && reply.stop == StopReason::Done
+            && !self.has_called()
+            && self.can_write()
+            && reply.text.contains("```")
     }
 
     fn held(&mut self, text: &str) -> WrittenAnswer {

@@ -1,6 +1,7 @@
 //! Models that write their calls as text, windows that are small, and servers on this machine.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use spore_agent::AgentEvent;
@@ -259,6 +260,87 @@ fn local(scenario: ModelScenario, name: &str) -> Scene {
     // The loop sends no vendor's key to a server on this machine.
     scene.request.env.retain(|(name, _)| !name.ends_with("BASE_URL"));
     scene
+}
+
+#[test]
+fn a_model_that_takes_no_tools_is_told_how_to_write_its_calls() {
+    for (status, words) in [
+        (400, "registry.ollama.ai/library/m1 does not support tools"),
+        (500, "tools param requires --jinja flag"),
+    ] {
+        let refused = || Turn::refuses(VendorRefusal::new(status).message(words));
+        let scenario =
+            ModelScenario::new().turn(refused()).turn(Turn::says(EDIT)).turn(Turn::says("Done."));
+        let scene = local(scenario, "ollama");
+        assert_eq!((scene.play().outcome, sum(&scene).as_str()), (Outcome::Success, "1 + 1 = 2\n"));
+        let has_tools = |at: usize| scene.server.requests()[at].body.get("tools").is_some();
+        assert_eq!([0, 1, 2].map(has_tools), [true, false, false]);
+        // Where native calls were asked for there is nothing else to try, but it is said.
+        let mut scene = local(ModelScenario::new().turn(refused().sticky()), "ollama");
+        scene.settings.call_form = CallForm::Native;
+        let report = scene.play();
+        let reason = report.reason.unwrap_or_default();
+        assert_eq!(report.outcome, Outcome::Failure);
+        assert!(reason.contains(words) && reason.contains("tools = \"text\""), "{reason}");
+    }
+}
+
+#[test]
+fn a_server_that_reads_its_weights_is_waited_for() {
+    let loading = VendorRefusal::new(503).message("Loading model");
+    let scenario = ModelScenario::new()
+        .turn(Turn::refuses(loading.clone()).times(9))
+        .turn(Turn::says(EDIT))
+        .turn(Turn::says("Done."));
+    let scene = local(scenario, "llama-server");
+    assert_eq!((scene.play().outcome, sum(&scene).as_str()), (Outcome::Success, "1 + 1 = 2\n"));
+    // For as long as there may be no first word, and no longer.
+    let mut scene =
+        local(ModelScenario::new().turn(Turn::refuses(loading).sticky()), "llama-server");
+    scene.watchdog.first_output = Duration::from_millis(50);
+    let report = scene.play();
+    let reason = report.reason.unwrap_or_default();
+    assert_eq!(report.outcome, Outcome::NeedsHuman);
+    assert!(reason.contains("reading its weights"), "{reason}");
+}
+
+#[test]
+fn code_that_is_only_shown_is_asked_for_once_where_a_file_should_change() {
+    let shown = "Here is the file:\n\n```python\nprint(2)\n```\nThat mends it.";
+    let scenario = || {
+        let turns = [shown, EDIT, "Done."].map(Turn::says);
+        turns.into_iter().fold(ModelScenario::new(), ModelScenario::turn)
+    };
+    let mut scene = local(scenario(), "ollama");
+    scene.settings.nudges = 1;
+    assert_eq!((scene.play().outcome, sum(&scene).as_str()), (Outcome::Success, "1 + 1 = 2\n"));
+    let asked = scene.server.requests()[1].body.clone();
+    assert!(asked.to_string().contains("You have called no tool"), "{asked}");
+    // Nothing is decided by it: the model may still call natively.
+    assert!(asked.get("tools").is_some());
+    // One that has called before is taken at its word, and so is prose without code.
+    let called = ModelScenario::new()
+        .turn(Turn::calls("read", json!({ "path": "add.txt" })))
+        .turn(Turn::says(shown));
+    for (scenario, turns) in
+        [(called, 2), (ModelScenario::new().turn(Turn::says("It is right.")), 1)]
+    {
+        let mut scene = local(scenario, "ollama");
+        scene.settings.nudges = 1;
+        assert_eq!(scene.play().turns, turns);
+    }
+}
+
+#[test]
+fn tokens_that_a_server_does_not_count_are_estimated() {
+    let uncounted = || Turn::says("Done.").usage(Usage::default());
+    let report = local(ModelScenario::new().turn(uncounted()), "ollama").play();
+    assert!(report.usage.input_tokens > 100 && report.usage.output_tokens > 0, "{report:?}");
+    assert_eq!(report.cost, Some(Usd::ZERO));
+    // What has a price is never sure then.
+    let scene = Scene::new(Protocol::Chat, ModelScenario::new().turn(uncounted()));
+    let report = scene.play();
+    assert!(report.usage.input_tokens > 100 && report.cost.is_none(), "{report:?}");
 }
 
 #[test]
