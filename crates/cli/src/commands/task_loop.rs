@@ -16,8 +16,8 @@ use crate::ui::Ui;
 /// lines are joined; or a Markdown check list (`- [ ] task`). Blank lines and lines that begin with
 /// `#` mean nothing. A block may begin with settings of its own: `id`, `after` (ids of tasks that
 /// must be on the branch first), `touches` (files, so that two tasks that share one do not run at
-/// once), `budget`, `backend`, `model`, `gates` (commands that must pass beside the project's own
-/// checks), `max_bounces` and `fix_red` (`true`: checks that are red before it begins are what it has
+/// once), `budget`, `backend`, `model`, `gates` (a command that must pass beside the project's own
+/// checks; one a line, or `["sh a.sh", "sh b.sh"]`), `max_bounces` and `fix_red` (`true`: checks that are red before it begins are what it has
 /// to make green), each as `name: value`.
 ///
 /// Each task starts from the tip of `spore/loop/<id>`, and every verified one is a commit there.

@@ -2,15 +2,21 @@
 //!
 //! Three forms. A line that is just `---` makes it blocks: the lines of one are joined with
 //! spaces, and its first lines may be settings, `name: value`. A Markdown check list has a task
-//! for each box, and everything else in it is prose. All else is one task a line. Blank lines and
+//! for each box, and everything else in it is prose; what stands in a fence or a comment is nothing. All else is one task a line. Blank lines and
 //! lines that begin with `#` mean nothing in any of them. What cannot be meant is refused with its
 //! line, before anything is paid.
 
+mod check_list;
+mod settings;
+
 use std::collections::BTreeMap;
 
-use spore_model::Usd;
-
 use super::task::{LoopTask, SourceForm, TaskList};
+
+use check_list::{Hidden, check_box};
+use settings::{SETTINGS, dollars, is_one_word, looks_like_setting, setting, settle};
+
+pub use check_list::ticked;
 
 /// Why a list cannot be worked through.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,8 +47,16 @@ const MOST_NAME: usize = 64;
 /// Reads a list of tasks.
 pub fn read_tasks(text: &str) -> Result<TaskList, SourceError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let rule = text.lines().position(|line| line.trim_end() == "---");
-    let first_box = text.lines().position(|line| check_box(line).is_some());
+    let shown = check_list::shown(text)?;
+    let seen = |which: &dyn Fn(&str) -> bool| {
+        shown.iter().position(|(hidden, line)| *hidden == Hidden::No && which(line))
+    };
+    let first_box = seen(&|line| check_box(line).is_some());
+    let rule = match first_box {
+        // What a fence or a comment of a check list has in it means nothing.
+        Some(_) => seen(&|line| line.trim_end() == "---"),
+        None => text.lines().position(|line| line.trim_end() == "---"),
+    };
     let (form, tasks) = match (rule, first_box) {
         (Some(rule), Some(first_box)) => {
             let what = format!(
@@ -53,7 +67,7 @@ pub fn read_tasks(text: &str) -> Result<TaskList, SourceError> {
             return Err(fault(rule + 1, what));
         }
         (Some(_), None) => (SourceForm::Blocks, blocks(text)?),
-        (None, Some(_)) => (SourceForm::CheckList, check_list(text)),
+        (None, Some(_)) => (SourceForm::CheckList, check_list::check_list(&shown)?),
         (None, None) => (SourceForm::Lines, lines(text)?),
     };
     let mut list = TaskList { form, tasks };
@@ -81,61 +95,33 @@ fn means_nothing(line: &str) -> bool {
 
 fn lines(text: &str) -> Result<Vec<LoopTask>, SourceError> {
     let told = text.lines().enumerate().filter(|(_, line)| !means_nothing(line));
-    told.map(|(at, line)| match setting(line.trim()) {
-        // It would be paid for as a task. Other settings are words that a task may well begin with.
-        Some((key @ ("id" | "after" | "touches" | "max_bounces" | "fix_red"), value)) if is_one_word(value) => {
-            let what = format!(
-                "`{key}:` is a setting of a block, and this list has a task on each line: put a line \
-                 that is just `---` between its tasks"
-            );
-            Err(fault(at + 1, what))
+    told.map(|(at, line)| {
+        refuse_setting(at + 1, line.trim(), "this list has a task on each line")?;
+        match check_list::is_almost_box(line) {
+            true => Err(check_list::no_box(at + 1)),
+            false => Ok(task(at + 1, line.trim().to_owned())),
         }
-        _ => Ok(task(at + 1, line.trim().to_owned())),
     })
     .collect()
 }
 
-fn check_list(text: &str) -> Vec<LoopTask> {
-    let mut tasks: Vec<LoopTask> = Vec::new();
-    // How far the text of the task before is set in, while lines may still belong to it.
-    let mut open: Option<usize> = None;
-    for (at, line) in text.lines().enumerate() {
-        let indent = line.len() - line.trim_start().len();
-        if let Some((ticked, words)) = check_box(line) {
-            tasks.push(LoopTask { ticked, ..task(at + 1, words.trim().to_owned()) });
-            open = Some(indent);
-        } else if means_nothing(line) {
-            open = None;
-        } else if open.is_some_and(|above| indent > above)
-            && let Some(last) = tasks.last_mut()
-        {
-            last.text = format!("{} {}", last.text, line.trim()).trim().to_owned();
-        } else {
-            open = None;
-        }
-    }
-    tasks.retain(|task| !task.text.is_empty());
-    tasks
-}
-
-/// Reads `- [ ] words`; returns whether the box is ticked, and the words.
-fn check_box(line: &str) -> Option<(bool, &str)> {
-    let line = line.trim_start();
-    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let rest = match digits {
-        0 => line.strip_prefix(['-', '*', '+'])?,
-        _ => line[digits..].strip_prefix(['.', ')'])?,
+/// Refuses a setting where there are none: it would be paid for as words. Names of agents and checks
+/// may well begin a task.
+fn refuse_setting(line: usize, words: &str, place: &str) -> Result<(), SourceError> {
+    let is_setting = |(key, value): (&str, &str)| match key {
+        "id" | "after" | "touches" | "max_bounces" | "fix_red" => is_one_word(value),
+        "budget" => dollars(value).is_ok(),
+        _ => false,
     };
-    let rest = rest.strip_prefix(' ')?.trim_start().strip_prefix('[')?;
-    let mark = rest.chars().next()?;
-    let words = rest[mark.len_utf8()..].strip_prefix(']')?;
-    if !(words.is_empty() || words.starts_with(char::is_whitespace)) {
-        return None;
-    }
-    match mark {
-        ' ' => Some((false, words)),
-        'x' | 'X' => Some((true, words)),
-        _ => None,
+    match setting(words).filter(|found| is_setting(*found)) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let what = format!(
+                "`{key}:` is a setting of a block, and {place}: settings stand above a task in a list \
+                 whose tasks have a line that is just `---` between them"
+            );
+            Err(fault(line, what))
+        }
     }
 }
 
@@ -162,7 +148,8 @@ fn one_block(lines: &[(usize, &str)]) -> Result<Option<LoopTask>, SourceError> {
     while let Some((&(at, line), below)) = rest.split_first()
         && let Some((key, value)) = setting(line)
     {
-        if seen.contains(&key) {
+        // Each line of checks has one more.
+        if key != "gates" && seen.contains(&key) {
             return Err(fault(at, format!("`{key}` is said twice")));
         }
         seen.push(key);
@@ -186,74 +173,6 @@ fn one_block(lines: &[(usize, &str)]) -> Result<Option<LoopTask>, SourceError> {
         return Err(fault(first, "these settings belong to no task: its words follow them"));
     }
     Ok(Some(found))
-}
-
-const SETTINGS: [&str; 9] =
-    ["id", "after", "touches", "budget", "backend", "model", "gates", "max_bounces", "fix_red"];
-
-fn setting(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.split_once(':')?;
-    SETTINGS.contains(&key).then_some((key, value.trim()))
-}
-
-/// Returns what a line would set that is written like a setting: a plain name and values without
-/// blanks.
-fn looks_like_setting(line: &str) -> Option<&str> {
-    let (key, value) = line.split_once(':')?;
-    let is_plain = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-');
-    let is_name = !key.is_empty() && key.chars().all(is_plain);
-    // `see: https://…` is prose, and so is a name with two colons in it.
-    let is_address = value.contains("//") || value.starts_with(':');
-    (is_name && !is_address && is_one_word(value.trim())).then_some(key)
-}
-
-/// Returns whether a value is one word, or several with commas between them.
-fn is_one_word(value: &str) -> bool {
-    let parts = listed(value);
-    !parts.is_empty() && !parts.iter().any(|part| part.contains(char::is_whitespace))
-}
-
-fn settle(task: &mut LoopTask, key: &str, value: &str) -> Result<(), String> {
-    if value.is_empty() {
-        return Err(format!("`{key}` has no value"));
-    }
-    match key {
-        "id" => {
-            check_name(value)?;
-            (task.id, task.named) = (value.to_owned(), true);
-        }
-        "after" => task.after = listed(value),
-        "touches" => task.touches = listed(value),
-        "gates" => task.gates = listed(value),
-        "backend" => task.backend = Some(value.to_owned()),
-        "model" => task.model = Some(value.to_owned()),
-        "budget" => {
-            let dollars = value.trim_start_matches('$').parse().ok().and_then(Usd::from_dollars);
-            let positive = dollars.filter(|usd| *usd > Usd::ZERO);
-            task.budget = Some(positive.ok_or("`budget` is an amount of dollars such as 2.50")?);
-        }
-        "fix_red" => task.fix_red = value.parse().map_err(|_| "`fix_red` is `true` or `false`")?,
-        _ => {
-            let bounces = value.parse().ok().filter(|bounces| *bounces > 0);
-            task.max_bounces = Some(bounces.ok_or("`max_bounces` is a number from 1")?);
-        }
-    }
-    Ok(())
-}
-
-/// Reads `a, b` or `[a, b]`.
-fn listed(value: &str) -> Vec<String> {
-    let inner = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
-    let parts = inner.split(',').map(|part| part.trim().trim_matches(['"', '\'']));
-    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
-}
-
-fn check_name(name: &str) -> Result<(), String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let fits = (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain);
-    fits.then_some(()).ok_or_else(|| {
-        format!("`id` is made of letters, digits, `.`, `_` and `-`, {MOST_NAME} at most")
-    })
 }
 
 /// Gives every task a name of its own. One that the person did not name is called by its words,
@@ -343,22 +262,6 @@ fn in_a_circle(tasks: &[LoopTask], mut left: Vec<usize>) -> Vec<usize> {
         }
         left = stay;
     }
-}
-
-/// Returns a check list with the boxes of these tasks ticked. A line that is no open box any more
-/// is left as it is.
-pub fn ticked(text: &str, done: &dyn Fn(&LoopTask) -> bool) -> String {
-    let Ok(list) = read_tasks(text) else { return text.to_owned() };
-    let lines: Vec<u32> =
-        list.tasks.iter().filter(|task| done(task)).map(|task| task.line).collect();
-    let tick = |(at, line): (usize, &str)| {
-        let is_done = lines.contains(&u32::try_from(at + 1).unwrap_or(u32::MAX));
-        match check_box(line) {
-            Some((false, _)) if is_done => line.replacen("[ ]", "[x]", 1),
-            _ => line.to_owned(),
-        }
-    };
-    text.split_inclusive('\n').enumerate().map(tick).collect()
 }
 
 #[cfg(test)]

@@ -59,6 +59,11 @@ impl LoopTask {
         }
     }
 
+    /// The how-manyth of those of the same words it is, where Spore named it.
+    pub(crate) fn place_among_same(&self) -> usize {
+        self.id.splitn(3, '-').nth(2).and_then(|place| place.parse().ok()).unwrap_or(1)
+    }
+
     /// Returns whether another asks for the same work, under the same terms.
     pub fn asks_like(&self, other: &Self) -> bool {
         let terms = |task: &Self| {

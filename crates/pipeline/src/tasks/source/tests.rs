@@ -76,10 +76,106 @@ fn blocks_are_joined_and_may_begin_with_settings() {
 }
 
 #[test]
+fn a_line_of_gates_is_one_command_whatever_signs_it_has() {
+    let gates = |lines: &str| match read_tasks(&format!("---\n{lines}\nx\n")) {
+        Ok(list) => list.tasks[0].gates.clone(),
+        Err(error) => vec![format!("refused: {error}")],
+    };
+    for command in [
+        "[ -f a.txt ]",
+        "[ -f a.txt ] && [ -f b.txt ]",
+        "[[ -f a.txt ]]",
+        "[ \"$CI\" ]",
+        "sh -c 'test -f b.txt'",
+        "python3 -c \"import os; print(1, 2)\"",
+        "'./with blank.sh' \"one, two\"",
+        "grep -q \"it's\" a,b.txt",
+        "echo it's \"",
+    ] {
+        assert_eq!(gates(&format!("gates: {command}")), [command]);
+    }
+    for (lines, expected) in [
+        (r#"gates: ["sh a.sh", 'echo "1, 2"',]"#, &["sh a.sh", "echo \"1, 2\""][..]),
+        (r#"gates: [ "say \"no\"" ]"#, &["say \"no\""]),
+        (r#"gates: "cargo test""#, &["cargo test"]),
+        ("gates: make lint\nGates : make test", &["make lint", "make test"]),
+    ] {
+        assert_eq!(gates(lines), expected, "{lines}");
+    }
+    for unquoted in ["[sh a.sh, sh b.sh]", "[\"sh a.sh\", sh b.sh]"] {
+        let found = gates(&format!("gates: {unquoted}"));
+        assert!(
+            found[0].starts_with("refused: line 2: `gates` in brackets are quoted"),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_setting_is_one_however_it_is_written() {
+    check("---\nBudget: 1\nx\n", &["x | $1.00"]);
+    check("---\nbudget : 1\nx\n", &["x | $1.00"]);
+    check("---\ntouches: src/a.rs src/b.rs\nx\n", &["x | touches src/a.rs + src/b.rs"]);
+    check("---\ntouches: ['a b.rs', \"c,d.rs\"]\nx\n", &["x | touches a b.rs + c,d.rs"]);
+    for (line, key) in [
+        ("gate: cargo test", "gate"),
+        ("Tuoches: src/a.rs src/b.rs", "Tuoches"),
+        ("max-bounces: 2 or so", "max-bounces"),
+        ("Timeout: 5m", "Timeout"),
+    ] {
+        let found = told(&format!("---\n{line}\nx\n"));
+        assert!(
+            found[0].starts_with(&format!("refused: line 2: `{key}` is no setting")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_that_begins_like_a_box_is_dropped() {
+    for line in
+        ["- [ ]write b", "- [x]done", "- []  write b", "-[ ] write b", "* [-] no", "[ ] write b"]
+    {
+        for text in
+            [format!("{line}\n"), format!("- [ ] a\n{line}\n"), format!("- [ ] a\n  {line}\n")]
+        {
+            let at = text.lines().count();
+            let expected = format!("refused: line {at}: this begins like a box and is none");
+            assert!(told(&text)[0].starts_with(&expected), "{text}: {:?}", told(&text));
+        }
+    }
+    check("- [ ] a\n- [x](link)\n- [1] a note\n- [x]: link\n", &["a"]);
+}
+
+#[test]
+fn boxes_in_fences_and_comments_are_no_tasks() {
+    check(
+        "- [ ] one\n```md\n- [ ] an example\n- [ ]none\n---\n```\n<!-- - [ ] two\n- [ ] three -->\n\
+         ~~~~\n```\n- [ ] four\n~~~~\n- [ ] five <!-- of May -->\n",
+        &["one", "five"],
+    );
+    // What is set in below a box is of its task, and the boxes of an example are no tasks.
+    check(
+        "- [ ] one\n  ```\n  - [ ] as here\n  ```\n- [ ] two\n",
+        &["one ``` - [ ] as here ```", "two"],
+    );
+    check("- [ ] use ``` and `- [ ]`\n- [ ] two\n", &["use ``` and `- [ ]`", "two"]);
+    for (text, expected) in [
+        ("- [ ] a\n```\n- [ ] b\n", "refused: line 2: this fence has no end"),
+        ("- [ ] a\n<!--\n- [ ] b\n", "refused: line 2: this comment has no end"),
+    ] {
+        assert!(told(text)[0].starts_with(expected), "{text}: {:?}", told(text));
+    }
+    check("- [ ] a\n```\nno end\n", &["a"]);
+    let text = "```\n- [ ] one\n```\n- [ ] one\n";
+    assert_eq!(ticked(text, &|_| true), "```\n- [ ] one\n```\n- [x] one\n");
+}
+
+#[test]
 fn a_check_list_has_a_task_for_each_box() {
     check(
         "# Plan\nSome prose.\n- [ ] one\n  and more\n- [x] done\n  1. [ ] two\n\n  not of two\n* [X] \
-         also\n- [] no box\n- [ ](link) no box\n- [ ]\n",
+         also\n- [ ](link) no box\n- [ ]\n",
         &["one and more", "[x] done", "two", "[x] also"],
     );
 }
@@ -118,6 +214,9 @@ fn what_cannot_be_meant_is_refused_with_its_line() {
         ("---\nid: a\n---\n", "refused: line 2: these settings belong to no task"),
         ("id: a\nwrite it\n", "refused: line 1: `id:` is a setting of a block, and this list has"),
         ("write it\nafter: a, b\n", "refused: line 2: `after:` is a setting of a block"),
+        ("write it\nBudget: 1\n", "refused: line 2: `budget:` is a setting of a block"),
+        ("- [ ] a\n  touches: b.rs\n", "refused: line 2: `touches:` is a setting of a block"),
+        ("- [ ] id: a\n", "refused: line 1: `id:` is a setting of a block, and a check list"),
         ("- [ ] one\n---\n", "refused: line 2: a check list has no lines that are just `---`"),
     ] {
         let found = told(text);
