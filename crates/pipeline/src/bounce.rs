@@ -180,21 +180,28 @@ impl Bounce {
                 });
                 self.first()
             }
-            false if rules.fix_red => refuse(&with_tails(
-                "a check cannot even be started at the base commit, which no change mends",
-                gates,
-            )),
+            false if rules.fix_red => {
+                let who = whose(gates, "a check");
+                let reason = format!(
+                    "{who} cannot even be started at the base commit, which no change mends"
+                );
+                refuse(&with_tails(&reason, gates))
+            }
             // What is red without naming a test would be red after any change.
             false if rules.allow_red && gates.nameless.is_empty() => self.first(),
-            false if rules.allow_red => refuse(&with_tails(
-                "a check fails at the base commit without naming a test, so that old failures \
-                 cannot be told from new ones",
-                gates,
-            )),
-            false => refuse(&with_tails(
-                "the project's own checks already fail at the base commit",
-                gates,
-            )),
+            false if rules.allow_red => {
+                let who = whose(gates, "a check");
+                let reason = format!(
+                    "{who} fails at the base commit without naming a test, so that old failures \
+                     cannot be told from new ones"
+                );
+                refuse(&with_tails(&reason, gates))
+            }
+            false if !gates.asked.is_empty() => {
+                let who = whose(gates, "");
+                refuse(&with_tails(&format!("{who} already fails at the base commit"), gates))
+            }
+            false => refuse(&with_tails(RED_BASE, gates)),
         }
     }
 
@@ -472,6 +479,9 @@ pub(crate) fn conclusion(outcome: Outcome, reason: &str) -> Conclusion {
     Conclusion { outcome, fault: None, reason: reason.into(), commit: None, tree: None }
 }
 
+/// How the reason of a run begins that found the project's checks red before it did anything.
+pub const RED_BASE: &str = "the project's own checks already fail at the base commit";
+
 /// Ends a run that could not rightly begin.
 fn refuse(reason: &str) -> Next {
     finish(Conclusion { fault: Some(Fault::BadInput), ..conclusion(Outcome::Failure, reason) })
@@ -479,6 +489,15 @@ fn refuse(reason: &str) -> Next {
 
 /// Lines of what red gates printed that a refusal repeats.
 const TAIL_LINES: usize = 8;
+
+/// Names the red checks that a task alone asked for; others are just `other`.
+fn whose(gates: &GateSummary, other: &str) -> String {
+    match gates.asked.as_slice() {
+        [] => other.to_owned(),
+        [only] => format!("the task's own check `{only}`"),
+        [first, ..] => format!("the task's own check `{first}`, and not it alone,"),
+    }
+}
 
 /// Adds the last lines of the gates that say nothing else; where all name what fails, of what was
 /// printed about that.

@@ -22,7 +22,7 @@ mod step;
 mod tasks;
 mod verdict_text;
 
-pub use bounce::{Bounce, BounceRules, Next};
+pub use bounce::{Bounce, BounceRules, Next, RED_BASE};
 pub use driver::{End, Machine, World, drive};
 pub use evidence::{Evidence, Shortfall};
 pub use proposals::{

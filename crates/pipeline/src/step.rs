@@ -139,6 +139,10 @@ pub struct GateSummary {
     /// earlier one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nameless: Vec<NamelessGate>,
+    /// The commands of the red gates where the task alone asked for all of them, beside the
+    /// project's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
 }
 
 /// A gate that is red and names no test that failed.

@@ -4,6 +4,7 @@ use serde_json::json;
 use spore_gates::{GateResult, Standing, Tampering};
 use spore_pipeline::{GateSummary, NamelessGate};
 
+use crate::checks::project::TASK_GATE;
 use crate::checks::review::Review;
 
 /// Sums up the results, with at most `room` bytes of what red gates printed.
@@ -24,6 +25,15 @@ pub(crate) fn summary(results: &[GateResult], notes: Vec<String>, room: usize) -
         evidence,
         proof: None,
         nameless: red.iter().filter_map(|result| nameless(result)).collect(),
+        asked: asked(&red),
+    }
+}
+
+/// Returns the commands of red gates, if all of them are those of the task.
+fn asked(red: &[&GateResult]) -> Vec<String> {
+    match red.iter().all(|result| result.gate.starts_with(TASK_GATE)) {
+        true => red.iter().map(|result| result.command.clone()).collect(),
+        false => Vec::new(),
     }
 }
 
@@ -64,8 +74,8 @@ pub(crate) fn refusal(review: &Review) -> GateSummary {
             .collect::<Vec<_>>()
             .join("\n")
     );
-    let (new_failures, nameless) = (Vec::new(), Vec::new());
-    GateSummary { green: false, lines, new_failures, evidence, proof: None, nameless }
+    let (new_failures, nameless, asked) = (Vec::new(), Vec::new(), Vec::new());
+    GateSummary { green: false, lines, new_failures, evidence, proof: None, nameless, asked }
 }
 
 /// Says in one line that work decides itself how it would be checked, and what a person can do.

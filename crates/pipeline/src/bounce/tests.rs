@@ -49,6 +49,7 @@ fn session(outcome: Outcome, text: &str) -> SessionSummary {
 
 fn gates(green: bool) -> GateSummary {
     GateSummary {
+        asked: Vec::new(),
         green,
         lines: vec![if green { "test: green".into() } else { "test: 1 new failure".into() }],
         new_failures: Vec::new(),
@@ -429,6 +430,25 @@ fn a_red_base_is_worked_on_where_old_failures_can_be_told_from_new_ones() {
     check_base(allowed(), "silent", false, "\n$ make test\n  make: nothing\n  make: stop");
     check_base(allowed(), "unstarted", false, "make: stop");
     check_base(rules(), "silent", false, "make: stop");
+}
+
+#[test]
+fn a_check_of_the_tasks_own_that_is_red_at_the_base_is_named() {
+    let reason = |rules: BounceRules, asked: &[&str]| {
+        let asked = asked.iter().map(ToString::to_string).collect();
+        let red = Done::Baseline(GateSummary { asked, ..gates(false) });
+        match Bounce::new(rules).apply(&Step::Baseline, &red) {
+            Next::Do(Step::Finish { conclusion }) => conclusion.reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (asked, expected) in [
+        (&["[ -f a ]"][..], "the task's own check `[ -f a ]` already fails at the base commit"),
+        (&["x", "y"], "the task's own check `x`, and not it alone, already fails at the base"),
+        (&[], RED_BASE),
+    ] {
+        assert!(reason(rules(), asked).starts_with(expected), "{}", reason(rules(), asked));
+    }
 }
 
 #[test]
