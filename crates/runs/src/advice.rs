@@ -2,9 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spore_model::{Park, Run, RunId, RunKind, RunState, RunStatus, SessionNotes, Timestamp};
+use spore_model::{
+    Park, Run, RunId, RunKind, RunState, RunStatus, SessionNotes, StepKey, Timestamp,
+};
+use spore_pipeline::Done;
 use spore_store::{Journal, JournalError};
 
+use crate::applied::Applied;
 use crate::questions::asks_a_person;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -22,12 +26,14 @@ pub struct NextStep {
 pub const REVIEW: &str = "a person is to look at the phases";
 
 /// What the journal has of a run that waits, beside its row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct WaitFacts {
     /// When the limit is over that its newest session met.
     resets_at: Option<Timestamp>,
     /// Whether a part of it has a question without an answer.
     asks: bool,
+    /// What became of its work, where that is not where it was asked to be.
+    unapplied: Option<Applied>,
 }
 
 /// Returns what to do about `run`, read with its settings; nothing where it works or is well over.
@@ -40,22 +46,44 @@ pub(crate) fn advise(
     let facts = WaitFacts {
         resets_at: resets_at(journal, run)?,
         asks: waits_for_a_person && is_flow(run.kind) && asks_a_person(journal, run)?,
+        unapplied: unapplied(journal, run, status)?,
     };
     Ok(next_step(run, status, facts))
 }
 
+/// Returns what became of the work of a run that is over, if it could not be brought where it was asked
+/// to be.
+pub(crate) fn unapplied(
+    journal: &dyn Journal,
+    run: &Run,
+    status: RunStatus,
+) -> Result<Option<Applied>, JournalError> {
+    if !matches!(status, RunStatus::Verified | RunStatus::Finished | RunStatus::Partial) {
+        return Ok(None);
+    }
+    let step = journal.step(run.id, &StepKey::apply())?.and_then(|step| step.result);
+    let applied = match step.and_then(|done| serde_json::from_value(done).ok()) {
+        Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
+        _ => None,
+    };
+    Ok(applied.filter(|applied| !applied.done))
+}
+
 /// Whether a run of this kind can be answered.
-const fn is_flow(kind: RunKind) -> bool {
+pub(crate) const fn is_flow(kind: RunKind) -> bool {
     matches!(kind, RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign)
 }
 
 fn next_step(run: &Run, status: RunStatus, facts: WaitFacts) -> Option<NextStep> {
-    let WaitFacts { resets_at, asks } = facts;
+    let WaitFacts { resets_at, asks, unapplied } = facts;
     let id = run.id.short();
     let resume = format!("spore resume {id}");
     let step =
         |say: &str, command: String| Some(NextStep { say: say.to_owned(), command, until: None });
     let reason = run.reason.as_deref().unwrap_or_default();
+    if let Some(command) = unapplied.and_then(|applied| applied.next) {
+        return step("bring the work in", command);
+    }
     match status {
         RunStatus::ParkedBudget => step("give it more to spend", format!("{resume} --budget +5")),
         RunStatus::ParkedQuota => Some(NextStep {
@@ -160,6 +188,17 @@ mod tests {
         let facts = WaitFacts {
             resets_at: Some(Timestamp::from_millis(60_000)),
             asks: run.reason.as_deref().is_some_and(|reason| reason.ends_with('?')),
+            unapplied: run.reason.as_deref().filter(|reason| reason.contains("not merged")).map(
+                |what| Applied {
+                    how: crate::Apply::Merge,
+                    done: false,
+                    what: what.to_owned(),
+                    next: Some("git merge spore/a".to_owned()),
+                    branch: None,
+                    commit: None,
+                    path: None,
+                },
+            ),
         };
         let found = next_step(&run, status, facts).map(|next| {
             let until = next.until.map(|until| format!(" at {until}")).unwrap_or_default();
@@ -226,6 +265,23 @@ mod tests {
             Run { reason: Some("it is not signed in".to_owned()), ..ended(Outcome::Failure) },
             "sign in to claude (`spore doctor` says how): spore retry 00000001",
         );
+    }
+
+    #[test]
+    fn work_that_is_not_where_it_was_asked_to_be_has_a_command_whatever_made_it() {
+        let ended = |kind, outcome| Run {
+            state: RunState::Ended,
+            outcome: Some(outcome),
+            ..parked(kind, Park::Human, "all verified; not merged: no branch is checked out")
+        };
+        for (kind, outcome) in [
+            (RunKind::Orchestrate, Outcome::Success),
+            (RunKind::Loop, Outcome::Partial),
+            (RunKind::Race, Outcome::Partial),
+            (RunKind::Campaign, Outcome::Success),
+        ] {
+            check(ended(kind, outcome), "bring the work in: git merge spore/a");
+        }
     }
 
     #[test]

@@ -58,6 +58,9 @@ impl FromStr for Apply {
     }
 }
 
+/// How [`Applied::what`] begins where a merge was asked for and could not be.
+pub const NOT_MERGED: &str = "not merged: ";
+
 /// What became of a verified commit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
@@ -85,5 +88,13 @@ impl Applied {
     /// than the one `made` where the branch had moved on.
     pub fn named<'a>(&'a self, made: &'a CommitId) -> &'a CommitId {
         self.commit.as_ref().unwrap_or(made)
+    }
+
+    /// Adds to a reason that the work is not where it was asked to be.
+    pub fn added_to(&self, reason: &str) -> String {
+        match self.done {
+            true => reason.to_owned(),
+            false => format!("{reason}; {}", self.what),
+        }
     }
 }

@@ -130,6 +130,17 @@ pub fn explain(
 }
 
 fn why(report: &RunReport) -> String {
+    let why = why_it_stopped(report);
+    match report.applied.as_ref().filter(|applied| !applied.done && report.next.is_some()) {
+        // The reason of a list or a race says it.
+        Some(applied) if !why.contains(&applied.what) => {
+            format!("{why}; but the work is not applied: {}", applied.what)
+        }
+        _ => why,
+    }
+}
+
+fn why_it_stopped(report: &RunReport) -> String {
     let reason = || match report.run.reason.as_deref().map(str::trim) {
         Some(reason) if !reason.is_empty() => reason.to_owned(),
         _ => "no reason is on record".to_owned(),
@@ -139,10 +150,8 @@ fn why(report: &RunReport) -> String {
         RunStatus::Verified => {
             let by = last.map(|bounce| format!(" by attempt {}", bounce.bounce));
             let applied = report.applied.as_ref();
-            let landed = applied.map(|applied| match applied.done {
-                true => format!("; the work is {}", applied.what),
-                false => format!("; but the work is not applied: {}", applied.what),
-            });
+            let landed = applied.filter(|applied| applied.done);
+            let landed = landed.map(|applied| format!("; the work is {}", applied.what));
             format!(
                 "its checks are green and the verifier supports the very tree that they ran on{}{}",
                 by.unwrap_or_default(),
@@ -202,13 +211,12 @@ fn next(report: &RunReport) -> Vec<NextStep> {
     let step = |say: &str, command: String| NextStep { say: say.to_owned(), command, until: None };
     let mut steps: Vec<NextStep> = report.next.clone().into_iter().collect();
     let applied = report.applied.as_ref();
-    if let (RunStatus::Verified, Some(applied)) = (report.status, applied) {
-        match (&applied.next, &applied.branch) {
-            (Some(next), _) if !applied.done => steps.push(step("bring the work in", next.clone())),
-            (_, Some(branch)) if applied.how == Apply::Branch => {
-                steps.push(step("bring the work in", format!("git merge {branch}")));
-            }
-            _ => {}
+    if let (RunStatus::Verified | RunStatus::Finished | RunStatus::Partial, Some(applied)) =
+        (report.status, applied)
+    {
+        // What could not be applied is in the report's advice.
+        if let Some(branch) = applied.branch.as_ref().filter(|_| applied.how == Apply::Branch) {
+            steps.push(step("bring the work in", format!("git merge {branch}")));
         }
     }
     if report.status == RunStatus::Running {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use spore_model::{ContextUse, Cost, Run, RunId, RunKind, RunStatus, Timestamp};
 use spore_store::{FigureRow, Journal, JournalError, RunQuery};
 
+use crate::attempts::joined;
 use crate::list::RunFilter;
 use crate::live::Presence;
 use crate::report::cost_so_far;
@@ -53,7 +54,8 @@ impl RunFigures {
     /// a winner, which is a verified run.
     pub fn is_verified(&self) -> bool {
         match self.kind {
-            RunKind::Race => self.status == RunStatus::Finished,
+            // One that is partial has won, and its work is not where it was asked to be.
+            RunKind::Race => matches!(self.status, RunStatus::Finished | RunStatus::Partial),
             _ => self.status == RunStatus::Verified,
         }
     }
@@ -92,10 +94,15 @@ fn figures_by(
     for row in rows {
         let standing = row.standing;
         let status = standing.status(standing.is_open() && presence.is_alive(row.id));
-        if filter.status.is_some_and(|wanted| wanted != status) {
+        // Where a task of a list stands depends on all that was done for it.
+        if !query.with_tasks && filter.status.is_some_and(|wanted| wanted != status) {
             continue;
         }
         figures.push(figures_from(journal, presence, (row, status), now)?);
+    }
+    if query.with_tasks {
+        figures = joined(journal, presence, figures)?;
+        figures.retain(|run| filter.status.is_none_or(|wanted| wanted == run.status));
     }
     Ok(figures)
 }

@@ -11,6 +11,7 @@
 
 mod advice;
 mod applied;
+mod attempts;
 mod books;
 mod bootstrap;
 mod experiments;
@@ -31,7 +32,7 @@ mod timeline;
 mod waiting;
 
 pub use advice::{NextStep, REVIEW};
-pub use applied::{Applied, Apply, UnknownApply};
+pub use applied::{Applied, Apply, NOT_MERGED, UnknownApply};
 pub use books::sessions_below;
 pub use bootstrap::{Difference, difference_of_arms};
 pub use experiments::{

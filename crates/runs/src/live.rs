@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spore_model::{Cost, RunId, Timestamp};
 
+use crate::applied::Applied;
+
 /// Knows of runs what only the machine knows that they are worked on.
 pub trait Presence {
     /// Returns whether a live process works on the run.
@@ -16,6 +18,11 @@ pub trait Presence {
 
     /// Returns what was last written down of the sessions and checks below `root`, in any order.
     fn live(&self, root: RunId) -> Vec<Live>;
+
+    /// Returns whether a person has brought in, or thrown away, work that could not be applied.
+    fn is_settled(&self, _work: &Applied) -> bool {
+        false
+    }
 
     /// Returns the refs that keep what sessions of the run left which were cut short, by name.
     fn left(&self, _root: RunId) -> Vec<String> {

@@ -21,7 +21,8 @@ pub struct RunStats {
     /// its racers has won.
     pub tasks: u32,
     pub tasks_by_status: BTreeMap<String, u32>,
-    /// Tasks that were judged or given up; a cancelled one was not decided by its work.
+    /// Tasks that were judged or given up after an attempt; a cancelled one was not decided by its work,
+    /// and neither was one that found the checks red before it began.
     pub decided: u32,
     pub verified: u32,
     /// Of the decided ones.
@@ -152,7 +153,9 @@ pub(crate) fn is_decided(run: &RunFigures) -> bool {
         // It was verified, and a person took it back: that is no success.
         RunStatus::RolledBack,
     ];
-    run.is_task() && (run.is_verified() || ends.contains(&run.status))
+    // Where no attempt was made, at a red base, nothing was decided by one.
+    let was_tried = run.bounces > 0 || run.kind == RunKind::Race && run.turns > 0;
+    run.is_task() && (run.is_verified() || was_tried && ends.contains(&run.status))
 }
 
 fn context_stats(figures: &[RunFigures]) -> Option<ContextStats> {
@@ -301,6 +304,16 @@ pub(crate) mod tests {
         assert_eq!(stats.first_attempt_rate, Some(1.0));
         let of = |word: &str| stats.tasks_by_status.get(word).copied();
         assert_eq!((of("verified"), of("escalated"), of("partial")), (Some(3), Some(1), None));
+    }
+
+    #[test]
+    fn a_run_without_an_attempt_decides_nothing() {
+        let red_base = |number| RunFigures { bounces: 0, ..run(number, RunStatus::Failed, 0.0) };
+        let race = RunFigures { turns: 0, ..raced(3, RunStatus::Failed, 0.0) };
+        let stats = stats_of(&[red_base(1), run(2, RunStatus::Verified, 1.0), race]);
+        assert_eq!((stats.tasks, stats.decided, stats.verified_rate), (3, 1, Some(1.0)));
+        let partial = stats_of(&[raced(4, RunStatus::Partial, 1.0)]);
+        assert_eq!((partial.decided, partial.verified), (1, 1));
     }
 
     #[test]

@@ -7,7 +7,9 @@ use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunKind, RunStatus, Timestamp};
 use spore_store::{Journal, JournalError, RunQuery};
 
-use crate::advice::{NextStep, advise, racers};
+use crate::advice::{NextStep, advise, is_flow, racers, unapplied};
+use crate::applied::NOT_MERGED;
+use crate::attempts::{is_list, tasks_of_list};
 use crate::live::Presence;
 
 /// A run that waits.
@@ -36,8 +38,9 @@ pub struct WaitingRuns {
 }
 
 /// Returns what waits for a person, the newest first: every run that is parked or whose process is
-/// gone, and what was escalated since `since`, tasks of lists too, unless the task was tried anew and
-/// verified. `most` of them are told in full.
+/// gone, what was verified since `since` and could not be brought where it was asked to be, and what was
+/// escalated since, tasks of lists too, unless the task was tried anew and verified. `most` of them are
+/// told in full.
 pub fn waiting_runs(
     journal: &dyn Journal,
     presence: &dyn Presence,
@@ -66,7 +69,9 @@ pub fn waiting_runs(
         .collect();
     stale.sort_by_key(|run| std::cmp::Reverse((run.started, run.id)));
     let stale = stale.into_iter().map(|run| run.id).collect();
-    found.extend(escalated(journal, journal.runs(&recent)?)?);
+    let recent = journal.runs(&recent)?;
+    found.extend(unapplied_runs(journal, presence, &recent)?);
+    found.extend(escalated(journal, recent)?);
     found.sort_by_key(|(run, _)| std::cmp::Reverse((run.started, run.id)));
     let left_out = found.len().saturating_sub(most);
     found.truncate(most);
@@ -100,10 +105,7 @@ fn escalated(
         // What it was started with says whose task it tries anew, and who raced.
         escalated.push(journal.run(run.id)?.unwrap_or(run));
     }
-    let Some(first) = escalated.iter().map(|run| run.started).min() else {
-        return Ok(Vec::new());
-    };
-    let settled = settled(journal, first)?;
+    let settled = settled(journal, &escalated)?;
     escalated.retain(|run| {
         let is_won = run.kind == RunKind::Race && racers(run).any(|id| settled.contains(&id));
         !is_won && !settled.contains(&run.id)
@@ -111,12 +113,114 @@ fn escalated(
     Ok(escalated.into_iter().map(|run| (run, RunStatus::Escalated)).collect())
 }
 
-/// Returns the runs whose task was tried anew since `first`, at last by one that was verified.
-fn settled(journal: &dyn Journal, first: Timestamp) -> Result<BTreeSet<RunId>, JournalError> {
+/// Returns those of `recent` whose work is not where it was asked to be, and was not brought there since.
+fn unapplied_runs(
+    journal: &dyn Journal,
+    presence: &dyn Presence,
+    recent: &[Run],
+) -> Result<Vec<(Run, RunStatus)>, JournalError> {
+    let mut found = Vec::new();
+    for run in recent.iter().filter(|run| run.parent.is_none() && !run.is_open()) {
+        // The rows of flows do not say it, and there are few of them.
+        let may_be = is_flow(run.kind)
+            || run.reason.as_deref().is_some_and(|reason| reason.contains(NOT_MERGED));
+        if !may_be {
+            continue;
+        }
+        let status = run.status(false);
+        if let Some(work) = unapplied(journal, run, status)?
+            && !presence.is_settled(&work)
+        {
+            let reason = run.reason.as_deref().unwrap_or_default();
+            let is_told = reason.contains(&work.what);
+            let reason = if is_told { reason.to_owned() } else { work.added_to(reason) };
+            found.push((Run { reason: Some(reason), ..run.clone() }, status));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns those of the escalated runs whose task was verified since: tried anew, done once more by
+/// another list, or asked for again in the same words.
+fn settled(journal: &dyn Journal, escalated: &[Run]) -> Result<BTreeSet<RunId>, JournalError> {
+    let Some(first) = escalated.iter().map(|run| run.started).min() else {
+        return Ok(BTreeSet::new());
+    };
     let query = RunQuery { roots_only: true, since: Some(first), ..RunQuery::default() };
+    let later = journal.runs(&query)?;
+    let mut settled = tried_anew(&later);
+    let tasks = RunQuery { with_tasks: true, without_settings: true, ..query };
+    let lists = ListsWorkedThrough::read(journal, escalated, &later)?;
+    let verified: Vec<Run> = journal
+        .runs(&tasks)?
+        .into_iter()
+        .filter(|run| run.kind == RunKind::Orchestrate)
+        .filter(|run| {
+            run.status(false) == RunStatus::Verified && !lists.not_landed.contains(&run.id)
+        })
+        .collect();
+    for run in escalated {
+        let is_same = |other: &&Run| {
+            let same_task = lists.task_of.get(&run.id);
+            same_task.is_some() && same_task == lists.task_of.get(&other.id)
+                || run.task.is_some() && words_of(run) == words_of(other)
+        };
+        if verified.iter().filter(|other| other.started > run.started).any(|other| is_same(&other))
+        {
+            settled.insert(run.id);
+        }
+    }
+    Ok(settled)
+}
+
+/// The words of a task that was asked for.
+fn words_of(run: &Run) -> Option<&str> {
+    run.task.as_deref().map(str::trim)
+}
+
+/// What the lists that an escalated task stands in have of their tasks, at any time.
+#[derive(Default)]
+struct ListsWorkedThrough {
+    /// The source of its list and its name there, by the run.
+    task_of: BTreeMap<RunId, (String, String)>,
+    /// Runs that were verified and whose work is on no branch.
+    not_landed: BTreeSet<RunId>,
+}
+
+impl ListsWorkedThrough {
+    fn read(journal: &dyn Journal, escalated: &[Run], later: &[Run]) -> Result<Self, JournalError> {
+        let mut lists = Self::default();
+        let source = |run: &Run| run.settings.get("source")?.as_str().map(str::to_owned);
+        let mut sources = BTreeMap::new();
+        for parent in escalated.iter().filter_map(|run| run.parent).collect::<BTreeSet<_>>() {
+            let list = journal.run(parent)?.filter(|run| is_list(run.kind));
+            sources.extend(list.and_then(|list| Some((parent, source(&list)?))));
+        }
+        let known: BTreeSet<String> = sources.values().cloned().collect();
+        for list in later.iter().filter(|run| is_list(run.kind)) {
+            sources.extend(source(list).filter(|it| known.contains(it)).map(|it| (list.id, it)));
+        }
+        for (list, source) in sources {
+            for task in tasks_of_list(journal, list)? {
+                let name = task.id.split('~').next().unwrap_or_default();
+                let has_landed = task.has_landed();
+                for (at, run) in task.attempts.iter().enumerate() {
+                    lists.task_of.insert(*run, (source.clone(), name.to_owned()));
+                    if !has_landed || at + 1 < task.attempts.len() {
+                        lists.not_landed.insert(*run);
+                    }
+                }
+            }
+        }
+        Ok(lists)
+    }
+}
+
+/// Returns the runs whose task was tried anew, at last by one of `runs` that was verified.
+fn tried_anew(runs: &[Run]) -> BTreeSet<RunId> {
     let mut tried_by: BTreeMap<RunId, RunId> = BTreeMap::new();
     let mut verified = Vec::new();
-    for run in journal.runs(&query)? {
+    for run in runs {
         let tried = run.settings.get("retry_of").and_then(|id| id.as_str()?.parse().ok());
         let Some(tried) = tried else { continue };
         tried_by.insert(run.id, tried);
@@ -132,14 +236,14 @@ fn settled(journal: &dyn Journal, first: Timestamp) -> Result<BTreeSet<RunId>, J
             at = before;
         }
     }
-    Ok(settled)
+    settled
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use spore_model::{Outcome, RunState};
-    use spore_store::SqliteJournal;
+    use spore_model::{EffectClass, Outcome, RunState, StepKey};
+    use spore_store::{SqliteJournal, StepEntry};
 
     use super::*;
     use crate::live::Live;
@@ -200,6 +304,104 @@ mod tests {
         waits(&again, &[2, 1]);
         waits(&[again.as_slice(), &[task(3, verified, Some(2))]].concat(), &[]);
         waits(&[first, task(2, verified, None)], &[1]);
+    }
+
+    #[test]
+    fn what_was_verified_and_could_not_be_brought_in_waits_whatever_it_is() {
+        let (dir, journal) = journal(&[
+            Run {
+                reason: Some(format!("well; {NOT_MERGED}in the way")),
+                ..task(1, Outcome::Success, None)
+            },
+            Run { kind: RunKind::Stage, reason: None, ..task(2, Outcome::Success, None) },
+            Run {
+                kind: RunKind::Loop,
+                reason: Some(NOT_MERGED.to_owned()),
+                ..task(3, Outcome::Partial, None)
+            },
+            task(4, Outcome::Success, None),
+        ]);
+        for (number, done) in [(1, false), (2, false), (3, true)] {
+            let record = json!({ "how": "merge", "done": done, "what": format!("{NOT_MERGED}in the way"),
+                "next": "git merge spore/a" });
+            finished(
+                &journal,
+                id(number),
+                &StepKey::apply(),
+                json!({}),
+                json!({ "done": "applied", "record": record }),
+            );
+        }
+        let waiting = waiting_runs(&journal, &Nobody, Timestamp::from_millis(0), 9).unwrap().runs;
+        let told: Vec<_> = waiting
+            .iter()
+            .map(|one| (one.run, one.next.as_ref().unwrap().command.as_str()))
+            .collect();
+        assert_eq!(told, [(id(2), "git merge spore/a"), (id(1), "git merge spore/a")]);
+        assert!(waiting[0].reason.contains("in the way"), "{}", waiting[0].reason);
+        drop(dir);
+    }
+
+    /// Records a step.
+    fn finished(
+        journal: &SqliteJournal,
+        run: RunId,
+        key: &StepKey,
+        intent: serde_json::Value,
+        result: serde_json::Value,
+    ) {
+        let now = Timestamp::from_millis(0);
+        let begun = journal.begin_step(run, key, EffectClass::Keyed, &intent, now).unwrap();
+        let entry = StepEntry {
+            result,
+            runs: Vec::new(),
+            new_runs: Vec::new(),
+            ledger: Vec::new(),
+            events: Vec::new(),
+            now,
+        };
+        journal.finish_step(run, key, begun.attempt, &entry).unwrap();
+    }
+
+    #[test]
+    fn a_task_that_its_list_did_at_last_waits_no_more() {
+        let list = |number| Run {
+            kind: RunKind::Loop,
+            settings: json!({ "source": "/tasks.txt" }),
+            ..task(number, Outcome::Partial, None)
+        };
+        let of = |number, list: u128, outcome| Run {
+            parent: Some(id(list)),
+            ..task(number, outcome, None)
+        };
+        let fell_short = Outcome::NeedsEscalation;
+        let (_dir, journal) = journal(&[
+            list(10),
+            of(1, 10, fell_short),
+            of(2, 10, fell_short),
+            list(20),
+            of(23, 20, Outcome::Success),
+            of(24, 20, Outcome::Success),
+            // Asked for anew by itself, in the same words.
+            Run { task: Some("mend it".to_owned()), ..task(5, fell_short, None) },
+            Run { task: Some("mend it ".to_owned()), ..task(30, Outcome::Success, None) },
+        ]);
+        let landed = json!({ "landing": "landed", "number": 1, "commit": "0".repeat(40), "tree": "0".repeat(40) });
+        let back = json!({ "landing": "back", "number": 1, "evidence": "conflict" });
+        for (parent, child, name, landing) in [
+            (10, 1, "a", None),
+            (10, 2, "b", None),
+            (20, 23, "a~1", Some(landed)),
+            (20, 24, "b", Some(back)),
+        ] {
+            let intent = json!({ "child": id(child) });
+            finished(&journal, id(parent), &StepKey::task(name, 1), intent, json!({}));
+            if let Some(landing) = landing {
+                finished(&journal, id(parent), &StepKey::task_landing(name, 1), json!({}), landing);
+            }
+        }
+        let waiting = waiting_runs(&journal, &Nobody, Timestamp::from_millis(0), 9).unwrap().runs;
+        assert_eq!(waiting.iter().map(|one| one.run).collect::<Vec<_>>(), [id(2)]);
     }
 
     #[test]
