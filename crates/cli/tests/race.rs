@@ -95,6 +95,24 @@ fn the_best_of_all_is_the_one_that_the_verifier_prefers() {
 }
 
 #[test]
+fn a_race_whose_work_could_not_be_merged_says_so_and_why_its_winner_won() {
+    let says = r#"<verdict>{"nonce": "$NONCE", "choice": 2, "reason": "smaller"}</verdict>"#;
+    let env = scenes::with_scenario(&compared(says));
+    env.write("answer.txt", "mine\n");
+    let output =
+        scenes::orchestrate(&env, &["-q", "--race", "best,2", "--apply", "merge"]).code(12);
+    let race = scenes::newest(&env);
+    let reason = race["run"]["reason"].as_str().unwrap();
+    assert!(reason.contains(": smaller; not merged: "), "{reason}");
+    assert_eq!(race["status"], "partial");
+    let next = race["next"]["command"].as_str().unwrap();
+    assert!(next.starts_with("git merge spore/"), "{next}");
+    assert!(output.stdout.contains(reason) && output.stdout.contains(next), "{}", output.render());
+    let stats = env.spore(&["runs", "stats", "--json"]).code(0).json();
+    assert_eq!((&stats["decided"], &stats["verified"]), (&1.into(), &1.into()), "{stats:#}");
+}
+
+#[test]
 fn a_race_that_none_wins_says_so() {
     let rejects = PASS.replace("supports", "contradicts");
     let env = scenes::with_scenario(&scenario(WRITE_42).replace(PASS, &rejects));

@@ -138,6 +138,82 @@ fn an_edited_list_has_only_done_what_changed_and_costs_add_up() {
 }
 
 #[test]
+fn a_branch_that_could_not_be_merged_is_told_wherever_runs_are() {
+    let env = scene("write a.\n", &[writes(&["a"])]);
+    env.write("a.txt", "mine\n");
+    let report = with_loop(&env, &["--json", "--apply", "merge"]).code(12).json();
+    let told = (&report["status"], &report["outcome"], &report["applied"]["done"]);
+    assert_eq!(told, (&"partial".into(), &"partial".into(), &false.into()), "{report:#}");
+    let next = format!("git merge {}", report["branch"].as_str().unwrap());
+    let shown = scenes::newest(&env);
+    assert_eq!(
+        (&shown["status"], &shown["next"]["command"]),
+        (&"partial".into(), &next.as_str().into())
+    );
+    for command in [&["runs", "explain"][..], &["dashboard"]] {
+        let output = env.spore(command).code(0).stdout;
+        assert!(output.contains("not merged") && output.contains(&next), "{output}");
+    }
+    // What the person has brought in by hand waits no longer.
+    std::fs::remove_file(env.repo().join("a.txt")).unwrap();
+    env.git(&["merge", "--quiet", report["branch"].as_str().unwrap()]);
+    let board = env.spore(&["dashboard", "--json"]).code(0).json();
+    assert_eq!(board["waiting"], json!([]), "{board:#}");
+}
+
+#[test]
+fn a_task_is_done_only_where_its_work_is() {
+    let env = scene("write a.\n", &[writes(&["a", "b"])]);
+    let merged = with_loop(&env, &["--json", "--apply", "merge"]).code(0).json();
+    let _ = env.spore(&["runs", "rollback", merged["run"].as_str().unwrap(), "--yes"]).code(0);
+    // Taken back, it is done once more.
+    let again = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(statuses(&again), ["verified"]);
+    // A branch that is gone is made again from what is kept of it.
+    let branch = again["branch"].as_str().unwrap();
+    env.git(&["branch", "--quiet", "-D", branch]);
+    env.write_at(&env.dir().join("tasks.txt"), "write a.\nwrite b.\n");
+    let kept = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!((statuses(&kept), &kept["branch"]), (vec!["skipped", "verified"], &again["branch"]));
+    assert_eq!(subjects(&env, &kept), ["feat(loop): write a.", "feat(loop): write b."]);
+    // What a squash brought in is done, whatever its commit is called.
+    env.git(&["merge", "--quiet", "--squash", branch]);
+    env.commit_all("squashed");
+    env.git(&["branch", "--quiet", "-D", branch]);
+    let squashed = with_loop(&env, &["--json"]).code(0).json();
+    assert_eq!(
+        (statuses(&squashed), squashed["tip"].is_null()),
+        (vec!["skipped", "skipped"], true)
+    );
+    // And where it is nowhere, nothing is begun.
+    env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    for name in env.git(&["for-each-ref", "--format=%(refname)", "refs/spore"]).lines() {
+        env.git(&["update-ref", "-d", name]);
+    }
+    let lost = with_loop(&env, &[]).code(65);
+    assert!(lost.stderr.contains("`write a.`, `write b.`"), "{}", lost.render());
+    let anew = with_loop(&env, &["--json", "--reset"]).code(0).json();
+    assert_eq!(statuses(&anew), ["verified", "verified"]);
+}
+
+#[test]
+fn a_branch_that_a_person_moved_is_noticed_before_anything_is_paid() {
+    let env = scene("write a.\nwrite b.\n", &[writes(&["a", "b"])]);
+    let parked = with_loop(&env, &["--json", "--budget", "0.75"]).code(3).json();
+    let branch = parked["branch"].as_str().unwrap();
+    env.git(&["branch", "--quiet", "-f", branch, "main"]);
+    let refused = with_loop(&env, &["--budget", "5"]).code(65);
+    assert!(refused.stderr.contains("is not where the loop left it"), "{}", refused.render());
+    let shown = scenes::newest(&env);
+    assert_eq!((&shown["status"], &shown["cost"]["usd"]), (&"parked:human".into(), &0.75.into()));
+    assert!(shown["run"]["reason"].as_str().unwrap().contains(branch), "{shown:#}");
+    let anew = with_loop(&env, &["--json", "--budget", "5", "--reset"]).code(0).json();
+    assert_eq!(statuses(&anew), ["verified", "verified"]);
+    let old = env.spore(&["runs", "show", parked["run"].as_str().unwrap(), "--json"]).code(0);
+    assert_eq!(old.json()["status"], "cancelled");
+}
+
+#[test]
 fn a_loop_out_of_budget_waits_and_goes_on_with_more() {
     let env = scene("write a.\nwrite b.\nwrite c.\n", &[writes(&["a", "b", "c"])]);
     let report = with_loop(&env, &["--json", "--budget", "1.5"]).code(3).json();

@@ -103,7 +103,7 @@ impl ActiveLoop<'_> {
     /// Sets aside what a run of a task may still cost: all that it may, or its part of what is left
     /// where that is to be shared by so many. `None` where nothing is left.
     pub(crate) fn fund(&self, task: &LoopTask, gone: Usd, sharers: usize) -> Option<TaskFunds> {
-        let cap = task.budget.unwrap_or(self.config.orchestrate.budget_usd) + self.settings.raised;
+        let cap = self.settings.most_of(task, self.config.orchestrate.budget_usd);
         let mut budget = self.budget();
         let wanted = cap.saturating_sub(gone);
         let sharers = i64::try_from(sharers.max(1)).unwrap_or(i64::MAX);

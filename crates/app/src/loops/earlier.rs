@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use spore_git::Repository;
-use spore_model::{CommitId, Fault, Run, RunKind};
+use spore_model::{CommitId, Fault, Run, RunId, RunKind, RunMark};
 use spore_pipeline::LoopState;
 use spore_store::{Journal, RunQuery};
 
+use super::ground::is_there;
 use super::projection::state_beside;
 use super::record::{LoopRecord, spent_by};
 use super::settings::{LoopSettings, loop_settings};
 use crate::base::files::read_text;
-use crate::base::run_refs;
 use crate::{Error, Result};
 
 /// An earlier loop over the list.
@@ -21,20 +21,38 @@ pub(crate) enum EarlierLoop {
     /// One that is not over: it is gone on with.
     Open(Box<(Run, LoopSettings)>),
     /// The newest one, which is over.
-    Over(Box<LoopSettings>, LoopState),
+    Over(Box<PastLoop>),
+}
+
+/// A loop that is over, and those before it.
+pub(crate) struct PastLoop {
+    pub(crate) run: RunId,
+    pub(crate) settings: LoopSettings,
+    pub(crate) state: LoopState,
+    /// Its tip.
+    pub(crate) tip: CommitId,
+    /// A person took back what it merged.
+    pub(crate) is_taken_back: bool,
+    /// What was merged and taken back of it and of earlier ones: from where to where.
+    pub(crate) taken_back: Vec<(CommitId, CommitId)>,
 }
 
 impl EarlierLoop {
     /// Finds the newest loop over `source`.
     pub(crate) fn find(journal: &dyn Journal, source: &str, kind: RunKind) -> Result<Self> {
         let query = RunQuery { roots_only: true, kind: Some(kind), ..RunQuery::default() };
+        let mut past: Option<PastLoop> = None;
         for run in journal.runs(&query)? {
+            let is_taken_back = run.mark == Some(RunMark::RolledBack);
+            if past.is_some() && !is_taken_back {
+                continue;
+            }
             // One of another version is none of ours.
             let Ok(settings) = loop_settings(&run) else { continue };
             if settings.source != source {
                 continue;
             }
-            if run.is_open() {
+            if run.is_open() && past.is_none() {
                 return Ok(Self::Open(Box::new((run, settings))));
             }
             // Everything in a batch is done once more.
@@ -42,11 +60,37 @@ impl EarlierLoop {
                 return Ok(Self::Never);
             }
             let record = LoopRecord::read(journal, run.id, &settings.tasks)?;
+            let tip = record.tip(&settings);
+            let range = is_taken_back.then(|| (settings.base.clone(), tip.clone()));
+            if let Some(past) = &mut past {
+                past.taken_back.extend(range);
+                continue;
+            }
             let state = record.state(&settings, spent_by(journal, run.id)?);
             let state = LoopState { created_at: state.created_at.or(Some(run.started)), ..state };
-            return Ok(Self::Over(Box::new(settings), state));
+            let taken_back = range.into_iter().collect();
+            past = Some(PastLoop { run: run.id, settings, state, tip, is_taken_back, taken_back });
         }
-        Ok(Self::Never)
+        Ok(past.map_or(Self::Never, |past| Self::Over(Box::new(past))))
+    }
+}
+
+impl PastLoop {
+    /// Returns the tasks that count as done and whose work a person took back.
+    pub(crate) fn undone(&self, repository: &Repository) -> Result<Vec<String>> {
+        let mut undone = Vec::new();
+        for (id, commit) in &self.state.commits {
+            for (base, tip) in &self.taken_back {
+                if is_there(repository, commit)
+                    && repository.is_ancestor(commit, tip)?
+                    && !repository.is_ancestor(commit, base)?
+                {
+                    undone.push(id.clone());
+                    break;
+                }
+            }
+        }
+        Ok(undone)
     }
 }
 
@@ -60,31 +104,4 @@ pub(crate) fn state_file(source: &Path) -> Result<Option<LoopState>> {
             .because(source)
             .hint("move it away, or begin anew with `--reset`")
     })
-}
-
-/// Where a loop begins.
-pub(crate) struct LoopGround {
-    /// What the branch as a whole began from.
-    pub(crate) base: CommitId,
-    pub(crate) start: CommitId,
-    pub(crate) branch: String,
-}
-
-impl LoopGround {
-    /// Goes on with the branch of an earlier loop that is not in `head` yet, where there is one.
-    pub(crate) fn after(
-        repository: &Repository,
-        earlier: &LoopSettings,
-        head: &CommitId,
-    ) -> Result<Option<Self>> {
-        let tip = repository.ref_target(&run_refs::branch_ref(&earlier.branch))?;
-        match tip {
-            Some(tip) if !repository.is_ancestor(&tip, head)? => Ok(Some(Self {
-                base: earlier.base.clone(),
-                start: tip,
-                branch: earlier.branch.clone(),
-            })),
-            _ => Ok(None),
-        }
-    }
 }

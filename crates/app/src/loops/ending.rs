@@ -5,6 +5,7 @@ use spore_model::{
     Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunState, SourceKind, StepKey, Ticket,
 };
 use spore_pipeline::{Done, LoopEnding, LoopTask, TaskLanding};
+use spore_runs::Applied;
 use spore_store::RunChange;
 
 use super::active::ActiveLoop;
@@ -14,7 +15,7 @@ use super::settings::LoopSettings;
 use crate::base::error::bug;
 use crate::base::step::Intent;
 use crate::base::totals;
-use crate::run::landing::apply::{self, ApplyEnd, Brought, Site};
+use crate::run::landing::apply::{self, ApplyEnd, Brought, Site, applied_of};
 use crate::run::landing::merge::{MERGES, MergeAsked, brought, planned_merge};
 use crate::run::landing::merging::integrate;
 use crate::run::settings::{MergeEntry, RunSettings};
@@ -50,12 +51,16 @@ pub(crate) fn finish(
     ending: LoopEnding,
     progress: &mut dyn Progress,
 ) -> Result<LoopEnding> {
-    if record.tip(ground.settings) != ground.settings.base
-        && let Some((park, reason)) = apply_branch(ground, record, progress)?
-    {
-        let outcome = apply::outcome_of(park);
-        return Ok(LoopEnding { outcome, park: Some(park), reason });
-    }
+    let ending = match record.tip(ground.settings) != ground.settings.base {
+        false => ending,
+        true => match apply_branch(ground, record, progress)? {
+            ApplyEnd::Over(applied) => with_applied(ending, &applied),
+            ApplyEnd::Waits { park, reason } => {
+                let outcome = apply::outcome_of(park);
+                return Ok(LoopEnding { outcome, park: Some(park), reason });
+            }
+        },
+    };
     let (steps, key) = (ground.steps(), StepKey::finish());
     let begun = steps.begin::<Outcome>(&key, EffectClass::Keyed, steps.intent())?;
     let Begun::Do(ticket) = begun else { return Ok(ending) };
@@ -75,19 +80,35 @@ pub(crate) fn finish(
     Ok(ending)
 }
 
-/// Applies the branch. Returns what that waits for, where it does.
+/// Work that is verified and not where it was asked to be is a part of what was asked for.
+fn with_applied(ending: LoopEnding, applied: &Applied) -> LoopEnding {
+    if applied.done {
+        return ending;
+    }
+    let reason = applied.added_to(&ending.reason);
+    let outcome = match ending.outcome {
+        Outcome::Success => Outcome::Partial,
+        other => other,
+    };
+    LoopEnding { outcome, reason, ..ending }
+}
+
+/// Applies the branch, unless it is on record what came of that.
 fn apply_branch(
     ground: &ActiveLoop<'_>,
     record: &LoopRecord,
     progress: &mut dyn Progress,
-) -> Result<Option<(Park, String)>> {
+) -> Result<ApplyEnd> {
     let settings = ground.settings;
     let tip = record.tip(settings);
     let (steps, key) = (ground.steps(), StepKey::apply());
     let plan = |intent: Intent, name: &&str| intent.plan(name, ground.around.ids.run());
     let intent = MERGES.iter().fold(steps.intent(), plan);
     let begun = steps.begin::<Done>(&key, EffectClass::Keyed, intent)?;
-    let Begun::Do(ticket) = begun else { return Ok(None) };
+    let ticket = match begun {
+        Begun::Do(ticket) => ticket,
+        Begun::Done(done) => return Ok(ApplyEnd::Over(applied_of(done)?)),
+    };
     let site = Site {
         around: ground.around,
         workspace: ground.workspace,
@@ -99,15 +120,15 @@ fn apply_branch(
     let end = apply::apply(&site, &settings.base, &tip, settings.apply, &mut bring)?;
     let applied = match end {
         ApplyEnd::Over(applied) => applied,
-        ApplyEnd::Waits { park, reason } => return Ok(Some((park, reason))),
+        waits @ ApplyEnd::Waits { .. } => return Ok(waits),
     };
     let told = serde_json::to_value(&applied).map_err(bug)?;
     let mut entry = steps.entry(&Done::Applied { record: told.clone() })?;
     entry.events.push(ground.event(SourceKind::Git, "commit.applied", told));
     steps.finish(&key, &ticket, &entry)?;
     let commit = applied.named(&tip).to_string();
-    progress.update(&Update::Applied { done: applied.done, what: applied.what, commit });
-    Ok(None)
+    progress.update(&Update::Applied { done: applied.done, what: applied.what.clone(), commit });
+    Ok(ApplyEnd::Over(applied))
 }
 
 /// Joins the branch to what the person's has become, and has the two checked together. Its commits

@@ -47,6 +47,8 @@ pub(crate) struct LoopLead<'a> {
     spent: Usd,
     /// The row says that the loop waits for a limit to be over.
     limited: bool,
+    /// The branch has work that the record does not have yet.
+    pub(crate) is_half_landed: bool,
 }
 
 impl<'a> LoopLead<'a> {
@@ -61,11 +63,13 @@ impl<'a> LoopLead<'a> {
         .with_agents(&|task| settings.agents(task, ground.config));
         // Long enough ago for every place to be cool.
         record.replay(&mut machine, settings, Timestamp::from_millis(0));
-        if let Some(task) = half_landed(ground, &record, &machine)? {
+        let half_landed = half_landed(ground, &record, &machine)?;
+        if let Some(task) = half_landed {
             machine.lands_first(task);
         }
+        let is_half_landed = half_landed.is_some();
         let spent = settings.before.total_cost + ground.spent()?;
-        Ok(Self { ground, machine, record, open: 0, spent, limited: false })
+        Ok(Self { ground, machine, record, open: 0, spent, limited: false, is_half_landed })
     }
 
     /// Works until nothing more is to be started and all that was is at rest.

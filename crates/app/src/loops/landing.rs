@@ -91,21 +91,29 @@ impl ActiveLoop<'_> {
         if result.commit.as_ref() == Some(there) {
             return Ok(true);
         }
-        let id = task.key(task.edition);
-        let first = self.journal.step(self.root, &StepKey::task_landing(&id, attempt))?;
-        let mut merge = first.and_then(|step| RunId::deserialize(&step.intent["merge"]).ok());
-        for turn in 2.. {
-            let Some(run) = merge else { return Ok(false) };
+        for run in self.merges_of(&task.key(task.edition), attempt)? {
             if let Some(Done::Committed { commit }) =
                 recorded(self.journal, run, &StepKey::commit())?
                 && commit == *there
             {
                 return Ok(true);
             }
-            let key = StepKey::landing_turn(&id, attempt, turn);
-            merge = self.steps().result::<LandingTurn>(&key)?.map(|turn| turn.merge);
         }
         Ok(false)
+    }
+
+    /// The runs that the turns of a landing were planned with; not all of them were begun.
+    pub(crate) fn merges_of(&self, id: &str, attempt: u32) -> Result<Vec<RunId>> {
+        let first = self.journal.step(self.root, &StepKey::task_landing(id, attempt))?;
+        let mut merge = first.and_then(|step| RunId::deserialize(&step.intent["merge"]).ok());
+        let mut merges = Vec::new();
+        for turn in 2.. {
+            let Some(run) = merge else { break };
+            merges.push(run);
+            let key = StepKey::landing_turn(id, attempt, turn);
+            merge = self.steps().result::<LandingTurn>(&key)?.map(|turn| turn.merge);
+        }
+        Ok(merges)
     }
 
     /// Brings verified work onto the tip, and moves the branch there.
@@ -182,15 +190,19 @@ impl ActiveLoop<'_> {
         match self.repository.ref_target(&name)? {
             Some(there) if there == *to => return Ok(()),
             Some(there) if there != *from => {
-                let branch = &self.settings.branch;
-                let message = format!("the branch {branch} was moved while the loop worked on it");
-                return Err(Error::new(Fault::BadInput, message).hint(format!(
-                    "keep what is there under another name (git branch kept {branch}), then bring it \
-                     back: git branch -f {branch} {from}"
-                )));
+                return Err(moved(&self.settings.branch, from));
             }
             _ => {}
         }
         Ok(self.repository.set_ref(&name, to)?)
     }
+}
+
+/// The branch is not where the loop left it, which is at `tip`.
+pub(crate) fn moved(branch: &str, tip: &CommitId) -> Error {
+    let message = format!("the branch {branch} is not where the loop left it: it was moved");
+    Error::new(Fault::BadInput, message).hint(format!(
+        "keep what is there under another name (git branch kept {branch}), then bring it back: git \
+         branch -f {branch} {tip}; or begin the list anew with `--reset`"
+    ))
 }

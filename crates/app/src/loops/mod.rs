@@ -12,6 +12,7 @@ mod caller;
 mod earlier;
 mod ending;
 mod engine;
+mod ground;
 mod landing;
 mod plan;
 mod projection;

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 use spore_config::Config;
+use spore_git::Repository;
 use spore_model::{CommitId, RunKind, RunState, Usd};
 use spore_pipeline::{LoopState, LoopTask, SourceForm, estimate_complexity, overlap};
 use spore_store::{Journal, RunQuery};
 
 use super::earlier::{EarlierLoop, state_file};
+use super::ground::LoopGround;
 use super::record::{LoopRecord, spent_by};
 use super::request::{LoopAsked, TaskSource};
 use super::settings::{kind, rules};
@@ -62,7 +64,8 @@ pub fn plan_loop(around: &Surroundings, asked: &LoopAsked, look: bool) -> Result
     if let Some(only) = ready::only(around, &config, asked.backend.as_deref()) {
         config.orchestrate.backend = only;
     }
-    let base = head(&workspace.repository(around)?, asked)?;
+    let repository = workspace.repository(around)?;
+    let base = head(&repository, asked)?;
     let mut tasks = read.list.tasks.clone();
     if look {
         fill_touches(around, &config, &base, &mut tasks)?;
@@ -72,7 +75,7 @@ pub fn plan_loop(around: &Surroundings, asked: &LoopAsked, look: bool) -> Result
         let journal = workspace.journal(&config)?;
         past = past_costs(&journal)?;
         if !asked.reset {
-            before = known_before(&journal, asked, &read.source)?;
+            before = known_before(&journal, &repository, asked, (&read.source, &tasks, &base))?;
         }
     }
     let rules = rules(asked, &config);
@@ -90,24 +93,30 @@ pub fn plan_loop(around: &Surroundings, asked: &LoopAsked, look: bool) -> Result
     })
 }
 
-fn known_before(journal: &dyn Journal, asked: &LoopAsked, source: &str) -> Result<LoopState> {
+fn known_before(
+    journal: &dyn Journal,
+    repository: &Repository,
+    asked: &LoopAsked,
+    (source, tasks, head): (&str, &[LoopTask], &CommitId),
+) -> Result<LoopState> {
     if asked.batch {
         return Ok(LoopState::default());
     }
-    match EarlierLoop::find(journal, source, kind(asked.batch))? {
-        EarlierLoop::Over(_, state) => Ok(state),
+    let earlier = EarlierLoop::find(journal, source, kind(asked.batch))?;
+    let before = match &earlier {
         EarlierLoop::Open(open) => {
-            let (run, settings) = *open;
+            let (run, settings) = open.as_ref();
             let record = LoopRecord::read(journal, run.id, &settings.tasks)?;
-            Ok(record.state(&settings, spent_by(journal, run.id)?))
+            return Ok(record.state(settings, spent_by(journal, run.id)?));
         }
+        EarlierLoop::Over(past) => past.state.clone(),
         EarlierLoop::Never => match &asked.source {
-            TaskSource::File(_) => {
-                Ok(state_file(std::path::Path::new(source))?.unwrap_or_default())
-            }
-            TaskSource::Text(_) => Ok(LoopState::default()),
+            TaskSource::File(_) => state_file(std::path::Path::new(source))?.unwrap_or_default(),
+            TaskSource::Text(_) => LoopState::default(),
         },
-    }
+    };
+    let ground = LoopGround::find(repository, &earlier, before, tasks, (head, String::new()))?;
+    Ok(ground.before)
 }
 
 fn planned(

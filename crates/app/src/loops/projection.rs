@@ -67,6 +67,7 @@ pub struct TaskRow {
     pub id: String,
     pub description: String,
     pub status: String,
+    /// Of all attempts at it and their landings.
     pub cost: Usd,
     pub cost_estimated: bool,
     pub duration_ms: u64,
@@ -180,10 +181,6 @@ pub(crate) fn report_loop(
         Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
         _ => None,
     };
-    let outcome = match &applied {
-        Some(applied) if !applied.done => Outcome::Partial,
-        _ => outcome,
-    };
     let has_landed = record
         .news
         .iter()
@@ -262,23 +259,38 @@ fn row(
             .cloned()
             .or_else(|| child.as_ref().and_then(|child| child.reason.clone())),
     };
-    let paid = match (&child, result) {
-        (Some(child), _) => ground.bills_of(child.id)?,
-        (None, Some(result)) => result.cost,
-        (None, None) => Cost::default(),
-    };
+    let (paid, duration_ms) = spent_on(ground, known)?;
     Ok(TaskRow {
         id: known.id.clone(),
         description: known.text.clone(),
         status: status.to_owned(),
         cost: paid.usd,
         cost_estimated: paid.estimated,
-        duration_ms: result.map_or(0, |result| result.duration_ms),
+        duration_ms,
         run: child.map(|child| child.id).or(result.map(|result| result.run)),
         commit,
         reason,
         returned: machine.returns(task),
     })
+}
+
+/// What all attempts at a task and their landings have cost, and how long those that are over took.
+fn spent_on(ground: &ActiveLoop<'_>, task: &LoopTask) -> Result<(Cost, u64)> {
+    let (journal, mut bills, mut took) = (ground.journal, Vec::new(), 0);
+    for id in (0..=task.edition).map(|edition| task.key(edition)) {
+        for attempt in 1.. {
+            let key = StepKey::task(&id, attempt);
+            let Some(child) = begun_run(journal, ground.root, &key)? else { break };
+            let merges = ground.merges_of(&id, attempt)?.into_iter();
+            let merges = merges.filter_map(|merge| journal.run(merge).transpose());
+            for run in std::iter::once(Ok(child)).chain(merges) {
+                let run = run?;
+                bills.push(ground.bills_of(run.id)?);
+                took += run.ended.map_or(0, |ended| ended.since(run.started).as_millis());
+            }
+        }
+    }
+    Ok((bills.into_iter().sum(), u64::try_from(took).unwrap_or(u64::MAX)))
 }
 
 const fn parked_word(park: Park) -> &'static str {

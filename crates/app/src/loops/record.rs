@@ -170,9 +170,9 @@ impl LoopRecord {
         }
         for (at, news) in &self.news {
             let task = &settings.tasks[*at];
-            if matches!(news, TaskNews::Landed(TaskLanding::Landed { .. }))
-                && !state.verified_ids.contains(&task.id)
-            {
+            let TaskNews::Landed(TaskLanding::Landed { commit, .. }) = news else { continue };
+            state.commits.insert(task.id.clone(), commit.clone());
+            if !state.verified_ids.contains(&task.id) {
                 state.verified_ids.push(task.id.clone());
                 state.verified_tasks.push(task.text.clone());
             }

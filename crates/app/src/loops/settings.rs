@@ -1,5 +1,6 @@
 //! What a loop was started with: the record that a resumed one goes by.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,9 +34,12 @@ pub(crate) struct LoopSettings {
     /// Results up to this one were seen by a person: their escalations count no more.
     #[serde(default)]
     pub(crate) seen: u32,
-    /// By how much the budget was raised since; tasks' own caps follow.
+    /// By how much the budget was raised since; what a task may cost that does not say so itself follows.
     #[serde(default)]
     pub(crate) raised: Usd,
+    /// The same for tasks that do say it, and that had reached it.
+    #[serde(default)]
+    pub(crate) raised_for: BTreeMap<String, Usd>,
     pub(crate) tick: bool,
     pub(crate) apply: Apply,
     pub(crate) terms: TaskTerms,
@@ -61,6 +65,14 @@ pub(crate) struct TaskTerms {
 }
 
 impl LoopSettings {
+    /// Returns what a run of a task may cost; `usual` is for those that do not say it.
+    pub(crate) fn most_of(&self, task: &LoopTask, usual: Usd) -> Usd {
+        match task.budget {
+            None => usual + self.raised,
+            Some(own) => own + self.raised_for.get(&task.id).copied().unwrap_or_default(),
+        }
+    }
+
     /// Returns the agents without which a task is not verified; the coder's comes first.
     pub(crate) fn agents(&self, task: &LoopTask, config: &Config) -> Vec<String> {
         let asked = task.backend.as_ref().or(self.terms.backend.as_ref());

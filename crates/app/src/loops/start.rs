@@ -1,5 +1,6 @@
 //! Starts a loop, goes on with one, and brings it to its end.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -7,16 +8,18 @@ use serde_json::json;
 use spore_config::Config;
 use spore_git::Repository;
 use spore_model::{
-    Allowance, BudgetTree, CommitId, Fault, Park, Run, RunId, SourceKind, Timestamp, Usd,
+    Allowance, BudgetTree, CommitId, Fault, Outcome, Park, Run, RunId, SourceKind, StepKey,
+    Timestamp, Usd,
 };
-use spore_pipeline::{LoopState, LoopTask, TaskLoop, TaskStanding};
-use spore_runs::RunReport;
+use spore_pipeline::{LoopEnding, LoopState, LoopTask, TaskLoop, TaskStanding};
 use spore_store::Journal;
 
 use super::active::ActiveLoop;
-use super::earlier::{EarlierLoop, LoopGround, state_file};
+use super::earlier::{EarlierLoop, state_file};
 use super::ending::{finish, park_loop};
 use super::engine::LoopLead;
+use super::ground::LoopGround;
+use super::landing::moved;
 use super::projection::{LoopReport, SOURCE_COPY, project, report_loop, state_beside, state_path};
 use super::record::LoopRecord;
 use super::request::LoopAsked;
@@ -27,14 +30,16 @@ use crate::base::error::bug;
 use crate::base::outbox::{self, Events};
 use crate::base::progress::LoopSummary;
 use crate::base::run_lock::{self, HeldRun, claim};
+use crate::base::run_refs;
 use crate::base::secrets::without_keys;
-use crate::report;
+use crate::base::step::begun_run;
 use crate::run::settings::RunSettings;
 use crate::session::agent_choice::RoleAgents;
 use crate::session::nesting::Ancestry;
 use crate::session::parent::refuse_inside;
 use crate::session::processes::reap;
-use crate::{Error, LoopUpdate, Progress, Result, Surroundings, Update, Workspace};
+use crate::stopping::abandon::{GivenUp, give_up};
+use crate::{Error, LoopUpdate, Progress, Result, Surroundings, Update, Workspace, counted};
 
 /// Works through a list of tasks, or goes on with it.
 pub fn run_loop(
@@ -75,8 +80,13 @@ pub fn run_loop(
     };
     if asked.reset {
         if let EarlierLoop::Open(open) = &earlier {
-            // One that is being worked through is not begun anew beside it.
-            drop(claim(&workspace, open.0.id)?);
+            // One that is being worked through is not begun anew beside it: that is refused here.
+            let why = GivenUp {
+                reason: "the list was begun anew",
+                kind: SourceKind::Human,
+                by: "loop --reset",
+            };
+            give_up(around, &workspace, &config, &journal, &open.0, &why)?;
         }
         earlier = EarlierLoop::Never;
     }
@@ -95,14 +105,19 @@ pub fn run_loop(
         return fresh.go_on_with(run, settings, kept, &repository, progress);
     }
     let id = around.ids.run();
-    let before = fresh.before(&earlier)?;
-    let ground = match &earlier {
-        EarlierLoop::Over(known, _) => LoopGround::after(&repository, known, &head)?,
-        _ => None,
-    };
     let branch = format!("spore/{}/{}", kind(asked.batch).as_str(), id.short());
-    let ground =
-        ground.unwrap_or_else(|| LoopGround { base: head.clone(), start: head.clone(), branch });
+    let known = fresh.before(&earlier)?;
+    let ground = LoopGround::find(&repository, &earlier, known, &tasks, (&head, branch))?;
+    if ground.is_gone {
+        repository.set_ref(&run_refs::branch_ref(&ground.branch), &ground.start)?;
+        let line = format!("{} is gone: it is made again from what is kept of it.", ground.branch);
+        progress.update(&Update::Relayed { line });
+    }
+    if !ground.undone.is_empty() {
+        let tasks = counted(u32::try_from(ground.undone.len()).unwrap_or(u32::MAX), "task");
+        let line = format!("What was merged of {tasks} was taken back: that is done once more.");
+        progress.update(&Update::Relayed { line });
+    }
     let settings = LoopSettings {
         source: read.source.clone(),
         form: read.list.form,
@@ -111,9 +126,10 @@ pub fn run_loop(
         base: ground.base,
         start: ground.start,
         branch: ground.branch,
-        before,
+        before: ground.before,
         seen: 0,
         raised: Usd::ZERO,
+        raised_for: BTreeMap::new(),
         tick: asked.tick,
         apply: apply_of(asked, &config)?,
         terms,
@@ -244,8 +260,8 @@ struct NewLoop<'a> {
 impl NewLoop<'_> {
     /// What earlier loops left: by the journal, else by the file beside the list.
     fn before(&self, earlier: &EarlierLoop) -> Result<LoopState> {
-        if let EarlierLoop::Over(_, state) = earlier {
-            return Ok(state.clone());
+        if let EarlierLoop::Over(past) = earlier {
+            return Ok(past.state.clone());
         }
         if self.asked.reset || self.asked.batch || self.read.source == "-" {
             if self.asked.reset && self.read.source != "-" {
@@ -318,7 +334,7 @@ pub(crate) fn resume(
     run: &Run,
     more: Option<Usd>,
     progress: &mut dyn Progress,
-) -> Result<RunReport> {
+) -> Result<LoopReport> {
     let repository = workspace.project_repository()?;
     let held = HeldRun::take(around, workspace, run.id)?;
     let (config, journal) = (&held.config, &held.journal);
@@ -326,10 +342,25 @@ pub(crate) fn resume(
     if let Some(more) = more {
         settings.rules.budget = settings.rules.budget.map(|budget| budget + more);
         settings.raised += more;
+        for task in settings.tasks.iter().filter(|task| task.budget.is_some()) {
+            if waits_for_budget(journal, run.id, task)? {
+                *settings.raised_for.entry(task.id.clone()).or_default() += more;
+            }
+        }
     }
     let settings = reopen(around, config, journal, run, settings, progress)?;
-    work(around, workspace, config, journal, &repository, run.id, &settings, progress)?;
-    report::report(workspace, journal, run.id)
+    work(around, workspace, config, journal, &repository, run.id, &settings, progress)
+}
+
+/// Returns whether a task has reached what it may cost itself.
+fn waits_for_budget(journal: &dyn Journal, list: RunId, task: &LoopTask) -> Result<bool> {
+    let mut newest = None;
+    for attempt in 1.. {
+        let key = StepKey::task(&task.key(task.edition), attempt);
+        let Some(run) = begun_run(journal, list, &key)? else { break };
+        newest = Some(run);
+    }
+    Ok(newest.is_some_and(|run| run.is_open() && run.park == Some(Park::Budget)))
 }
 
 /// Makes a loop that waited, or whose process died, one that runs.
@@ -384,6 +415,8 @@ fn work(
     ground.budget = Mutex::new(BudgetTree::new(cap, usd(spent)));
     let ground = ground;
     let mut lead = LoopLead::new(&ground)?;
+    let waits = |error| refused(&ground, &run, error);
+    find_branch(&ground, &lead).map_err(waits)?;
     progress.update(&Update::Loop(LoopUpdate::LoopStarted {
         run: root,
         settings: Box::new(summary(settings, &ground)?),
@@ -392,7 +425,7 @@ fn work(
         progress.update(&Update::Loop(LoopUpdate::TaskChanged { task }));
     }
     lead.tell_totals(progress);
-    let stop = lead.work(progress)?;
+    let stop = lead.work(progress).map_err(waits)?;
     let ending = lead.machine.ending(stop);
     project(&ground, &lead.record)?;
     let ending = match ending.park {
@@ -404,6 +437,35 @@ fn work(
     }
     outbox::flush(around, workspace, journal)?;
     report_loop(&ground, &lead.machine, &lead.record, ending.outcome)
+}
+
+/// Looks where the branch is before anything is paid. One that is gone is made again, and one that a
+/// person moved is left alone.
+fn find_branch(ground: &ActiveLoop<'_>, lead: &LoopLead<'_>) -> Result<()> {
+    let settings = ground.settings;
+    let name = run_refs::branch_ref(&settings.branch);
+    let tip = lead.record.tip(settings);
+    match ground.repository.ref_target(&name)? {
+        // What landed last is on the branch, and not on record yet.
+        _ if lead.is_half_landed => Ok(()),
+        Some(there) if there != tip => Err(moved(&settings.branch, &tip)),
+        Some(_) => Ok(()),
+        None if tip == settings.base => Ok(()),
+        None => Ok(ground.repository.set_ref(&name, &tip)?),
+    }
+}
+
+/// Writes down why a loop cannot go on, where a person is to mend that.
+fn refused(ground: &ActiveLoop<'_>, run: &Run, error: Error) -> Error {
+    if error.fault == Fault::BadInput {
+        let (outcome, park) = (Outcome::NeedsHuman, Park::Human);
+        let hint = error.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let reason = format!("{error}{hint}");
+        let ending = LoopEnding { outcome, park: Some(park), reason };
+        // What it could not go on for is what the person has to hear.
+        let _ = park_loop(ground, run, park, &ending);
+    }
+    error
 }
 
 /// Tasks that were verified under the name that the person gave them, in other words.

@@ -1,5 +1,6 @@
 //! Who has won, what becomes of the others, and of the work.
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spore_model::{
     Begun, CommitId, EffectClass, Fault, Outcome, Park, Run, RunId, RunState, RunStatus,
@@ -14,7 +15,7 @@ use crate::base::error::bug;
 use crate::base::run_refs;
 use crate::base::step::recorded;
 use crate::base::totals;
-use crate::run::landing::apply::{ApplyEnd, Brought, Site, apply, outcome_of};
+use crate::run::landing::apply::{ApplyEnd, Brought, Site, applied_of, apply, outcome_of};
 use crate::run::landing::merge::{MERGES, MergeAsked, MergePlace, brought, planned_merge};
 use crate::run::landing::merging::integrate;
 use crate::run::request::Orchestrate;
@@ -33,22 +34,27 @@ impl Race<'_> {
 
     /// Returns the decision, if there is one: a run, or that no racer has won.
     pub(super) fn winner_on_record(&self) -> Result<Option<Option<RunId>>> {
-        recorded(self.journal, self.id, &Self::winner_key())
+        let decision = recorded::<Decision>(self.journal, self.id, &Self::winner_key())?;
+        Ok(decision.map(|decision| decision.run()))
     }
 
     pub(super) fn record_winner(&self, run: RunId) -> Result<()> {
-        self.record(Some(run)).map(|_| ())
+        self.record(Some(run), None).map(|_| ())
     }
 
     /// The first decision counts.
-    fn record(&self, run: Option<RunId>) -> Result<Option<RunId>> {
-        self.steps().once(&Self::winner_key(), |_, entry| {
-            let payload = json!({ "run": run });
+    fn record(&self, run: Option<RunId>, how: Option<String>) -> Result<Option<RunId>> {
+        let decision = self.steps().once(&Self::winner_key(), |_, entry| {
+            let payload = json!({ "run": run, "how": how });
             let event =
                 self.events().make(SourceKind::Runner, "race", "race.won", self.id, payload);
             entry.events.push(event);
-            Ok(run)
-        })
+            Ok(match how {
+                Some(how) => Decision::Compared { run, how },
+                None => Decision::First(run),
+            })
+        })?;
+        Ok(decision.run())
     }
 
     /// Settles which racer has won, now that none runs any more.
@@ -66,16 +72,16 @@ impl Race<'_> {
         if !self.settings.best {
             holding.sort_by_key(|run| (run.ended, run.id));
         }
-        let winner = match &holding[..] {
-            [] => None,
-            [only] => Some(only.id),
+        let (winner, how) = match &holding[..] {
+            [] => (None, None),
+            [only] if self.settings.best => (Some(only.id), Some("no other holds".to_owned())),
             several if self.settings.best => match self.compare(several, progress)? {
-                Ok(winner) => Some(winner),
+                Ok((winner, how)) => (Some(winner), Some(how)),
                 Err(wait) => return Ok(Err(wait)),
             },
-            [first, ..] => Some(first.id),
+            [first, ..] => (Some(first.id), None),
         };
-        Ok(Ok(self.record(winner)?))
+        Ok(Ok(self.record(winner, how)?))
     }
 
     /// Lets a verifier compare what holds. Where it says nothing that can be read, the cheapest wins.
@@ -83,7 +89,7 @@ impl Race<'_> {
         &self,
         holding: &[Run],
         progress: &mut dyn Progress,
-    ) -> Result<std::result::Result<RunId, Wait>> {
+    ) -> Result<std::result::Result<(RunId, String), Wait>> {
         let asked = &self.settings.asked;
         let nonce = self.settings.comparison.to_string();
         let asked = Orchestrate {
@@ -113,15 +119,20 @@ impl Race<'_> {
         let answer = report.answer.unwrap_or_default();
         let chosen = chosen(&answer, &nonce, holding.len());
         let cheapest = || holding.iter().min_by_key(|run| (run.cost.cost_usd, run.ended));
-        let winner = chosen.and_then(|at| holding.get(at)).or_else(cheapest);
+        let preferred = chosen.as_ref().and_then(|(at, _)| holding.get(*at));
+        let winner = preferred.or_else(cheapest);
         let winner = winner.ok_or_else(|| Error::new(Fault::Bug, "nobody was compared"))?;
-        let how = match chosen {
-            Some(_) => "the verifier prefers",
-            None => "the verifier names none, so the cheapest wins:",
+        let (how, told) = match chosen {
+            Some((_, why)) if why.is_empty() => ("the verifier prefers", "the verifier prefers it"),
+            Some((_, ref why)) => ("the verifier prefers", why.as_str()),
+            None => (
+                "the verifier names none, so the cheapest wins:",
+                "the verifier names none, and it was the cheapest",
+            ),
         };
         let line = format!("{how} {}", self.name_of(self.place_of(winner.id)));
         progress.update(&Update::Relayed { line });
-        Ok(Ok(winner.id))
+        Ok(Ok((winner.id, told.to_owned())))
     }
 
     fn question(&self, holding: &[Run], nonce: &str) -> Result<String> {
@@ -216,6 +227,10 @@ impl Race<'_> {
         Ok(None)
     }
 
+    fn applied(&self) -> Result<Option<Applied>> {
+        recorded(self.journal, self.id, &StepKey::apply())?.map(applied_of).transpose()
+    }
+
     fn how(&self) -> Result<Apply> {
         match self.settings.asked.apply {
             Some(how) => Ok(how),
@@ -260,7 +275,14 @@ impl Race<'_> {
             let (outcome, reason) = match winner {
                 Some(run) => {
                     let name = self.name_of(self.place_of(run));
-                    (Outcome::Success, format!("racer {name} won with run {}", run.short()))
+                    let how = recorded::<Decision>(self.journal, self.id, &Self::winner_key())?;
+                    let how = how.and_then(Decision::how).map(|how| format!(": {how}"));
+                    let how = how.unwrap_or_default();
+                    let reason = format!("racer {name} won with run {}{how}", run.short());
+                    match self.applied()?.filter(|applied| !applied.done) {
+                        Some(applied) => (Outcome::Partial, applied.added_to(&reason)),
+                        None => (Outcome::Success, reason),
+                    }
                 }
                 None if any(Outcome::NeedsEscalation) => {
                     (Outcome::NeedsEscalation, "the work of no racer holds".to_owned())
@@ -288,9 +310,34 @@ impl Race<'_> {
     }
 }
 
-/// Reads which change a verifier chose, from the last block of its answer, counted from zero. One
-/// without the nonce does not count.
-fn chosen(answer: &str, nonce: &str, most: usize) -> Option<usize> {
+/// Who has won, as the race's step has it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Decision {
+    /// Several were compared, or could have been, and this speaks for the winner.
+    Compared { run: Option<RunId>, how: String },
+    /// The first that held, if any did.
+    First(Option<RunId>),
+}
+
+impl Decision {
+    fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Compared { run, .. } | Self::First(run) => *run,
+        }
+    }
+
+    fn how(self) -> Option<String> {
+        match self {
+            Self::Compared { how, .. } => Some(how),
+            Self::First(_) => None,
+        }
+    }
+}
+
+/// Reads which change a verifier chose and why, from the last block of its answer, counted from zero.
+/// One without the nonce does not count.
+fn chosen(answer: &str, nonce: &str, most: usize) -> Option<(usize, String)> {
     let (_, block) = answer.rsplit_once("<verdict>")?;
     let (block, _) = block.split_once("</verdict>")?;
     let said: serde_json::Value = serde_json::from_str(block.trim()).ok()?;
@@ -298,7 +345,9 @@ fn chosen(answer: &str, nonce: &str, most: usize) -> Option<usize> {
         return None;
     }
     let choice = usize::try_from(said.get("choice")?.as_u64()?).ok()?;
-    choice.checked_sub(1).filter(|at| *at < most)
+    let why = said.get("reason").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let why = spore_plain::line_within(why, 200);
+    choice.checked_sub(1).filter(|at| *at < most).map(|at| (at, why))
 }
 
 #[cfg(test)]
@@ -312,7 +361,9 @@ mod tests {
                 "I like it.\n<verdict>{{\"nonce\": \"{nonce}\", \"choice\": {choice}}}</verdict>"
             )
         };
-        assert_eq!(chosen(&said("n", "2"), "n", 2), Some(1));
+        assert_eq!(chosen(&said("n", "2"), "n", 2), Some((1, String::new())));
+        let told = r#"<verdict>{"nonce": "n", "choice": 1, "reason": "it is\nsmaller"}</verdict>"#;
+        assert_eq!(chosen(told, "n", 2), Some((0, "it is smaller".to_owned())));
         for (nonce, choice) in [("m", "2"), ("n", "3"), ("n", "0"), ("n", "-1"), ("n", "\"2\"")] {
             assert_eq!(chosen(&said(nonce, choice), "n", 2), None, "{nonce} {choice}");
         }

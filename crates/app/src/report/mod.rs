@@ -13,7 +13,7 @@ pub(crate) mod lessons;
 mod watch;
 
 use spore_model::{Fault, Run, RunId, RunKind, RunStatus};
-use spore_runs::{Live, Presence, RunFilter, RunList, RunReport};
+use spore_runs::{Applied, Live, Presence, RunFilter, RunList, RunReport};
 use spore_store::{Journal, RunQuery};
 
 use crate::base::outbox;
@@ -38,6 +38,18 @@ impl Presence for LocalRuns<'_> {
         let paths = files.flatten().map(|file| file.path());
         let whole = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
         whole.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect()
+    }
+
+    fn is_settled(&self, work: &Applied) -> bool {
+        let Some(branch) = &work.branch else { return false };
+        let settled = || -> Result<bool> {
+            let repository = self.0.project_repository()?;
+            match repository.ref_target(&run_refs::branch_ref(branch))? {
+                Some(tip) => Ok(repository.is_ancestor(&tip, &repository.head()?)?),
+                None => Ok(true),
+            }
+        };
+        settled().unwrap_or(false)
     }
 
     fn left(&self, root: RunId) -> Vec<String> {

@@ -11,6 +11,7 @@ use spore_runs::RunReport;
 use spore_store::{Journal, RunQuery};
 
 use crate::base::run_lock::unclaimed;
+use crate::loops::LoopReport;
 use crate::report::{self, is_over, root_of};
 use crate::run::settings::settings_of;
 use crate::session::parent::refuse_inside;
@@ -25,12 +26,20 @@ pub struct Resume {
     pub more_budget: Option<Usd>,
 }
 
+/// A run that was gone on with.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    pub report: RunReport,
+    /// The same as those who work through a list read it.
+    pub list: Option<Box<LoopReport>>,
+}
+
 /// Goes on with a run.
 pub fn resume(
     around: &Surroundings,
     asked: &Resume,
     progress: &mut dyn Progress,
-) -> Result<RunReport> {
+) -> Result<Resumed> {
     let workspace = Workspace::find_with_runs(around)?;
     refuse_inside(around, &workspace, None)?;
     let config = workspace.config(around, &[])?;
@@ -43,7 +52,8 @@ pub fn resume(
     if !run.is_open() {
         return Err(is_over(&run));
     }
-    match run.kind {
+    let mut list = None;
+    let report = match run.kind {
         RunKind::Orchestrate | RunKind::Solo => {
             let budget = budget_of(&run, asked.more_budget)?;
             crate::run::resume::go_on(around, &workspace, &run, budget, progress)
@@ -56,7 +66,9 @@ pub fn resume(
             report::report(&workspace, &journal, run.id)
         }
         RunKind::Loop | RunKind::Batch => {
-            crate::loops::resume(around, &workspace, &run, asked.more_budget, progress)
+            let told = crate::loops::resume(around, &workspace, &run, asked.more_budget, progress)?;
+            list = Some(Box::new(told));
+            report::report(&workspace, &journal, run.id)
         }
         RunKind::Race => crate::race::go_on(around, &workspace, &run, asked.more_budget, progress),
         RunKind::Memory => crate::memory::go_on(around, &workspace, &run, progress),
@@ -66,7 +78,8 @@ pub fn resume(
             format!("run {} is a {}, which cannot be gone on with", run.id.short(), kind.as_str()),
         )
         .hint("start it anew")),
-    }
+    }?;
+    Ok(Resumed { report, list })
 }
 
 /// Whether a run of this kind can be gone on with by itself.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use spore_git::FileChange;
 use spore_model::{
-    ContextUse, Outcome, RunId, RunKind, RunState, SourceKind, Ticket, TreeId, Verdict,
+    ContextUse, Outcome, RunId, RunKind, RunState, SourceKind, StepKey, Ticket, TreeId, Verdict,
 };
 use spore_pipeline::{Conclusion, Done, GateSummary, SessionSummary, Step};
 use spore_store::{RunChange, StepEntry};
@@ -15,6 +15,7 @@ use crate::base::totals;
 use crate::checks::words;
 use crate::knowledge::carried::Carried;
 use crate::run::context::RunContext;
+use crate::run::landing::apply::applied_of;
 use crate::session::agent_choice::TESTER;
 
 impl RunContext<'_> {
@@ -186,12 +187,17 @@ impl RunContext<'_> {
 
     fn enter_conclusion(&self, entry: &mut StepEntry, conclusion: &Conclusion) -> Result<()> {
         let ledger = self.project.bills(self.run.id)?;
+        let applied = self.steps().result::<Done>(&StepKey::apply())?.map(applied_of);
+        let reason = match applied.transpose()? {
+            Some(applied) => applied.added_to(&conclusion.reason),
+            None => conclusion.reason.clone(),
+        };
         entry.runs.push((
             self.run.id,
             RunChange {
                 state: Some(RunState::Ended),
                 outcome: Some(conclusion.outcome),
-                reason: Some(conclusion.reason.clone()),
+                reason: Some(reason),
                 ended: Some(entry.now),
                 ..totals::of_ledger(ledger.iter())
             },

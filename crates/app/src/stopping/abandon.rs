@@ -33,6 +33,9 @@ pub struct Abandoned {
     /// The refs that keep what its coders had not handed in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// What starts the same anew, for people.
+    #[serde(skip)]
+    pub again: Option<String>,
 }
 
 /// Cancels the run that `typed` names, with all that belongs to it.
@@ -73,7 +76,28 @@ pub(crate) fn give_up(
     giving_up.book_lost(run)?;
     let cost = giving_up.cancel(&tree, why)?;
     outbox::flush(around, workspace, journal)?;
-    Ok(Abandoned { run: run.id, name: run.name.clone(), reaped, cost, left })
+    let (id, name, again) = (run.id, run.name.clone(), begins_anew(run));
+    Ok(Abandoned { run: id, name, reaped, cost, left, again })
+}
+
+/// Says what starts a run of this kind anew that was given up.
+fn begins_anew(run: &Run) -> Option<String> {
+    let source = || run.settings.get("source")?.as_str().filter(|source| *source != "-");
+    match run.kind {
+        RunKind::Orchestrate | RunKind::Solo => {
+            Some(format!("`spore retry {}` starts the task anew.", run.id.short()))
+        }
+        RunKind::Loop => source().map(|list| {
+            let list = spore_plain::line(list);
+            format!("`spore loop --source {list}` goes on behind what is verified.")
+        }),
+        RunKind::Batch => source()
+            .map(|list| format!("`spore batch {}` begins it anew.", spore_plain::line(list))),
+        RunKind::Race => {
+            Some("`spore orchestrate --race` with the same task starts it anew.".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// Returns a run and all that is below it, those below behind what they are below.

@@ -29,6 +29,15 @@ pub(super) fn ending(report: &RunReport) -> String {
         (RunStatus::Finished, _) if report.run.kind == RunKind::Spawn => {
             report.answer.clone().unwrap_or_default()
         }
+        (RunStatus::Finished | RunStatus::Partial, Some(applied)) => {
+            let word = report.status;
+            let place = match applied.done {
+                true => format!("\n{}", where_it_is(applied)),
+                // The reason says it.
+                false => to_type(applied),
+            };
+            format!("Run {id} {word} for {cost}: {reason}{place}")
+        }
         (RunStatus::Finished, _) if report.run.kind != RunKind::Solo => {
             format!("Run {id} finished for {cost}: {reason}\n  {}", report.directory)
         }
@@ -80,19 +89,27 @@ fn verified(report: &RunReport, applied: &Applied) -> String {
     let after = many(report.bounces.len(), "attempt");
     let mut text = format!("Verified after {after} for {}. ", report.cost);
     let in_files = report.run.settings["in_place"] == true;
-    match (&applied.how, &applied.branch) {
-        (Apply::Branch, Some(branch)) if !in_files => text.push_str(&format!(
-            "The work is on branch {branch}:\n  git diff HEAD...{branch}\n  git merge {branch}"
-        )),
-        _ => {
-            let not = if applied.done { "The work is" } else { "But the work is not applied:" };
-            text.push_str(&format!("{not} {}", applied.what));
-            if let Some(next) = &applied.next {
-                text.push_str(&format!("\n  {next}"));
-            }
-        }
-    }
+    text.push_str(&match (in_files, applied.done) {
+        (true, true) => format!("The work is {}{}", applied.what, to_type(applied)),
+        (false, true) => where_it_is(applied),
+        (_, false) => format!("But the work is not applied: {}{}", applied.what, to_type(applied)),
+    });
     text
+}
+
+/// Where work is that was applied, and how to bring it on from there.
+fn where_it_is(applied: &Applied) -> String {
+    match (&applied.how, &applied.branch) {
+        (Apply::Branch, Some(branch)) => format!(
+            "The work is on branch {branch}:\n  git diff HEAD...{branch}\n  git merge {branch}"
+        ),
+        _ => format!("The work is {}{}", applied.what, to_type(applied)),
+    }
+}
+
+/// What to type next about work that was applied, or could not be.
+fn to_type(applied: &Applied) -> String {
+    applied.next.as_deref().map(|next| format!("\n  {next}")).unwrap_or_default()
 }
 
 /// What a run would do.

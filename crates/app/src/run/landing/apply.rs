@@ -21,12 +21,14 @@ pub(crate) mod tests;
 use std::path::PathBuf;
 
 use spore_git::Repository;
-use spore_model::{CommitId, Outcome, Park, RunId};
+use spore_model::{CommitId, Fault, Outcome, Park, RunId};
+use spore_pipeline::Done;
 use spore_runs::{Applied, Apply};
 
+use crate::base::error::bug;
 use crate::base::run_files::RunFiles;
 use crate::base::run_refs;
-use crate::{Result, Surroundings, Workspace};
+use crate::{Error, Result, Surroundings, Workspace};
 
 pub(crate) use in_place::{Laid, lay_down, refuse_dirty};
 pub(crate) use landing::{Landing, LandingEnd, MOST_MERGES, Refused, listed};
@@ -44,6 +46,14 @@ pub(crate) enum ApplyEnd {
         park: Park,
         reason: String,
     },
+}
+
+/// Returns what is on record of a change that was applied.
+pub(crate) fn applied_of(done: Done) -> Result<Applied> {
+    match done {
+        Done::Applied { record } => serde_json::from_value(record).map_err(bug),
+        _ => Err(Error::new(Fault::Bug, "the step that applies has another's result")),
+    }
 }
 
 /// Returns what a run is called that waits for this.

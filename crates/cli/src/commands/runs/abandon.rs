@@ -7,7 +7,7 @@ use crate::ui::Ui;
 ///
 /// Processes that it left are ended, and what its sessions used is booked. Nothing else goes: its
 /// record, its checkouts and its work stay, and work that was not handed in is kept under a ref.
-/// `spore runs prune` makes room afterwards, `spore retry` starts the task anew.
+/// `spore runs prune` makes room afterwards, `spore retry` starts a task anew.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  spore runs abandon 7QX2")]
 pub(crate) struct AbandonArgs {
@@ -33,6 +33,6 @@ fn text(abandoned: &Abandoned) -> String {
     for left in &abandoned.left {
         lines.push(format!("  git --git-dir=.spore/work.git show {left}"));
     }
-    lines.push(format!("`spore retry {id}` starts the task anew."));
+    lines.extend(abandoned.again.clone());
     lines.join("\n")
 }

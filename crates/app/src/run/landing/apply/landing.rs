@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spore_git::{BranchTip, GitError, HeadState, Repository};
 use spore_model::{CommitId, Fault};
-use spore_runs::{Applied, Apply};
+use spore_runs::{Applied, Apply, NOT_MERGED};
 
 use super::{ApplyEnd, Bring, Brought, Site, short_branch};
 use crate::{Error, Result, counted};
@@ -284,7 +284,7 @@ impl Site<'_> {
         Applied {
             how: Apply::Merge,
             done: false,
-            what: format!("not merged: {why}; the work is on branch {branch}"),
+            what: format!("{NOT_MERGED}{why}; the work is on branch {branch}"),
             next: Some(format!("git merge {branch}")),
             branch: Some(branch),
             commit: None,
