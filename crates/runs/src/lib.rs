@@ -11,7 +11,6 @@
 
 mod advice;
 mod applied;
-mod attempts;
 mod books;
 mod bootstrap;
 mod experiments;

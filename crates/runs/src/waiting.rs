@@ -9,7 +9,7 @@ use spore_store::{Journal, JournalError, RunQuery};
 
 use crate::advice::{NextStep, advise, is_flow, racers, unapplied};
 use crate::applied::NOT_MERGED;
-use crate::attempts::{is_list, tasks_of_list};
+use crate::figures::attempts::{is_list, tasks_of_list};
 use crate::live::Presence;
 
 /// A run that waits.

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use spore_git::Repository;
 use spore_model::{CommitId, Fault, Run, RunId, RunKind, RunMark};
 use spore_pipeline::LoopState;
 use spore_store::{Journal, RunQuery};
 
-use super::ground::is_there;
 use super::projection::state_beside;
 use super::record::{LoopRecord, spent_by};
 use super::settings::{LoopSettings, loop_settings};
@@ -72,25 +70,6 @@ impl EarlierLoop {
             past = Some(PastLoop { run: run.id, settings, state, tip, is_taken_back, taken_back });
         }
         Ok(past.map_or(Self::Never, |past| Self::Over(Box::new(past))))
-    }
-}
-
-impl PastLoop {
-    /// Returns the tasks that count as done and whose work a person took back.
-    pub(crate) fn undone(&self, repository: &Repository) -> Result<Vec<String>> {
-        let mut undone = Vec::new();
-        for (id, commit) in &self.state.commits {
-            for (base, tip) in &self.taken_back {
-                if is_there(repository, commit)
-                    && repository.is_ancestor(commit, tip)?
-                    && !repository.is_ancestor(commit, base)?
-                {
-                    undone.push(id.clone());
-                    break;
-                }
-            }
-        }
-        Ok(undone)
     }
 }
 

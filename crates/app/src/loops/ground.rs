@@ -54,7 +54,7 @@ impl LoopGround {
                     ground.start = tip;
                 }
                 _ => {
-                    ground.undone = past.undone(repository)?;
+                    ground.undone = undone(repository, past)?;
                     ground.before = ground.before.without(&ground.undone);
                 }
             }
@@ -126,6 +126,23 @@ impl LoopGround {
     }
 }
 
+/// Returns the tasks that count as done and whose work a person took back.
+fn undone(repository: &Repository, past: &PastLoop) -> Result<Vec<String>> {
+    let mut undone = Vec::new();
+    for (id, commit) in &past.state.commits {
+        for (base, tip) in &past.taken_back {
+            if is_there(repository, commit)
+                && repository.is_ancestor(commit, tip)?
+                && !repository.is_ancestor(commit, base)?
+            {
+                undone.push(id.clone());
+                break;
+            }
+        }
+    }
+    Ok(undone)
+}
+
 /// Returns where else a loop could begin: base, start, branch, and whether that branch is gone.
 fn kept(
     repository: &Repository,
@@ -148,7 +165,7 @@ fn kept(
 }
 
 /// Returns whether the repository has a commit.
-pub(super) fn is_there(repository: &Repository, commit: &CommitId) -> bool {
+fn is_there(repository: &Repository, commit: &CommitId) -> bool {
     repository.resolve(commit.as_str()).is_ok()
 }
 

@@ -34,7 +34,7 @@ impl Race<'_> {
 
     /// Returns the decision, if there is one: a run, or that no racer has won.
     pub(super) fn winner_on_record(&self) -> Result<Option<Option<RunId>>> {
-        let decision = recorded::<Decision>(self.journal, self.id, &Self::winner_key())?;
+        let decision = recorded::<WinnerChoice>(self.journal, self.id, &Self::winner_key())?;
         Ok(decision.map(|decision| decision.run()))
     }
 
@@ -50,8 +50,8 @@ impl Race<'_> {
                 self.events().make(SourceKind::Runner, "race", "race.won", self.id, payload);
             entry.events.push(event);
             Ok(match how {
-                Some(how) => Decision::Compared { run, how },
-                None => Decision::First(run),
+                Some(how) => WinnerChoice::Compared { run, how },
+                None => WinnerChoice::First(run),
             })
         })?;
         Ok(decision.run())
@@ -275,8 +275,8 @@ impl Race<'_> {
             let (outcome, reason) = match winner {
                 Some(run) => {
                     let name = self.name_of(self.place_of(run));
-                    let how = recorded::<Decision>(self.journal, self.id, &Self::winner_key())?;
-                    let how = how.and_then(Decision::how).map(|how| format!(": {how}"));
+                    let how = recorded::<WinnerChoice>(self.journal, self.id, &Self::winner_key())?;
+                    let how = how.and_then(WinnerChoice::how).map(|how| format!(": {how}"));
                     let how = how.unwrap_or_default();
                     let reason = format!("racer {name} won with run {}{how}", run.short());
                     match self.applied()?.filter(|applied| !applied.done) {
@@ -313,14 +313,14 @@ impl Race<'_> {
 /// Who has won, as the race's step has it.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Decision {
+enum WinnerChoice {
     /// Several were compared, or could have been, and this speaks for the winner.
     Compared { run: Option<RunId>, how: String },
     /// The first that held, if any did.
     First(Option<RunId>),
 }
 
-impl Decision {
+impl WinnerChoice {
     fn run(&self) -> Option<RunId> {
         match self {
             Self::Compared { run, .. } | Self::First(run) => *run,

@@ -11,8 +11,8 @@ pub(super) enum Hidden {
     Comment,
 }
 
-/// Returns of each line what of it a person sees on a rendered page, and whether it stands in a fence. A
-/// fence or comment without an end hides all behind it, which nobody means who has boxes there.
+/// Returns what a person sees of each line on a rendered page, and whether it stands in a fence. A fence or
+/// comment without an end would hide every box behind it, so it is refused.
 pub(super) fn shown(text: &str) -> Result<Vec<(Hidden, String)>, SourceError> {
     let mut shown = Vec::new();
     // The marks of the fence that is open, and where it and a comment began.
