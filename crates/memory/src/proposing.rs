@@ -101,7 +101,7 @@ impl<'a> EditQuestion<'a> {
         }
         let said = |group: &SignalGroup<'_>| {
             let hash = LineHash::of(&group.words);
-            map.by_hash(&hash).is_some() || signals::was_added(ledger, &hash)
+            map.by_hash(&hash).is_some() || signals::was_added(ledger, &hash, group)
         };
         let mut groups = signals::group(ledger);
         groups.retain(|group| (group.is_standing() || group.times() >= 2) && !said(group));

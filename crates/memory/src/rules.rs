@@ -19,8 +19,8 @@
 //!   objected: see [`crate::reading::turns`]. That a session carried a line, or that its gates were green,
 //!   says nothing about the line.
 //! - **A new signal.** A person corrects, instructs or prefers, in words or by an event
-//!   `memory.instruction` or `memory.preference`, and no line is touched. What memory itself has
-//!   told a session is never a new signal ([`crate::reading::recalled`]).
+//!   `memory.instruction` or `memory.preference`, and no line is touched nor shares a name with it.
+//!   What memory itself has told a session is never a new signal ([`crate::reading::recalled`]).
 //!
 //! Everything else that touches a line is left to a judge.
 
@@ -38,6 +38,7 @@ use crate::reading::matcher::{Related, Relation};
 use crate::reading::recalled::Quoting;
 use crate::reading::speech::{self, SpokenKind};
 use crate::reading::turns::RunTurn;
+use crate::signals::DECLARED;
 
 /// The types of events that are meant for memory.
 pub const FEEDBACK: &str = "memory.feedback";
@@ -101,8 +102,8 @@ pub(crate) struct Hearing<'a> {
     pub(crate) told: &'a ToldByRun,
     /// The turn of that run so far.
     pub(crate) turn: Option<&'a RunTurn>,
-    /// What kind of thing a person says, and whether they blame the rule.
-    pub(crate) speech: Option<(SpokenKind, bool)>,
+    /// What kind of thing a person says.
+    pub(crate) speech: Option<SpokenKind>,
     pub(crate) quoting: Quoting,
 }
 
@@ -161,7 +162,7 @@ pub(crate) fn words_of(payload: &str) -> Option<String> {
 /// Returns all that the rules can say about an event.
 pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
     let Hearing { heard, related, map, told, speech, quoting, .. } = *hearing;
-    let is_new = related.is_empty() && quoting == Quoting::Nothing;
+    let is_new = related.is_empty() && quoting == Quoting::Nothing && !shares_name(heard, map);
     match heard.what.as_ref() {
         FEEDBACK => statement(heard, map).into_iter().collect(),
         EDITED | REVERTED => match heard.kind == "git" {
@@ -172,11 +173,29 @@ pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         PREFERENCE if is_new => new_signal(heard, SpokenKind::Preference).into_iter().collect(),
         INSTRUCTION | PREFERENCE => Vec::new(),
         _ => match speech.filter(|_| puts_right(heard)) {
-            Some((SpokenKind::Correction, _)) if !related.is_empty() => corrected_in_words(hearing),
-            Some((speech, _)) if is_new => new_signal(heard, speech).into_iter().collect(),
+            Some(SpokenKind::Correction) if !related.is_empty() => corrected_in_words(hearing),
+            // What git tells of keeps nobody's words, so nothing could ever become a line of it.
+            Some(speech) if is_new && is_people(&heard.kind) => {
+                new_signal(heard, speech).into_iter().collect()
+            }
             _ => Vec::new(),
         },
     }
+}
+
+/// Whether an event has a name or a number that a line has, too: then a line may well say it, in
+/// words or a language that letters do not compare.
+fn shares_name(heard: &AdmittedEvent<'_>, map: &LineMap) -> bool {
+    let is_name = |word: &&str| {
+        let digits = word.chars().filter(char::is_ascii_digit).count();
+        digits >= 4 || word.len() >= 6 && word.contains(['_', '.', '/', ':'])
+    };
+    let ascii = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | ':'));
+    let said = words_of(heard.payload).unwrap_or_default();
+    said.split(ascii)
+        .map(|word| word.trim_matches(['.', ':', '/']))
+        .filter(is_name)
+        .any(|name| map.lines().iter().any(|line| line.text.contains(name)))
 }
 
 /// Whether people talk, or did with git what needs no words.
@@ -186,7 +205,7 @@ fn puts_right(heard: &AdmittedEvent<'_>) -> bool {
 }
 
 fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
-    let Hearing { heard, related, map, told, turn, speech, .. } = *hearing;
+    let Hearing { heard, related, map, told, turn, .. } = *hearing;
     // What git tells of may have an agent's words, in a commit of its own: then only the place that
     // was put right says which line it was, and nothing is quoted.
     let by_people = is_people(&heard.kind);
@@ -201,7 +220,6 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
     if touched.len() > MOST_CORRECTED {
         return Vec::new();
     }
-    let blamed = touched.len() == 1 && speech.is_some_and(|(_, blames_rule)| blames_rule);
     let words = words_of(heard.payload).filter(|_| by_people);
     let decide = |related: &&Related| {
         let line = &map.lines()[related.line];
@@ -210,6 +228,7 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         let followed = related.names_action && shows(RunTurn::followed);
         // A deed that was forgotten the second time was done the first time, too.
         let reproached = followed && words.as_deref().is_some_and(|said| reproaches(said, line));
+        let blamed = touched.len() == 1 && words.as_deref().is_some_and(|said| blames(said, line));
         let unopened = by_people
             && matches!(related.relation, Relation::Pointer | Relation::Path)
             && !line.cues.pointers.is_empty()
@@ -255,6 +274,18 @@ fn corrected_in_words(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
 fn reproaches(said: &str, line: &ToldLine) -> bool {
     let mut deeds = line.cues.actions.iter().chain(&line.cues.wanted);
     deeds.any(|deed| speech::reproaches(said, deed))
+}
+
+/// Whether a person says that what a line says is wrong.
+fn blames(said: &str, line: &ToldLine) -> bool {
+    let cues = &line.cues;
+    let named = cues.wanted.iter().chain(&cues.actions).chain(&cues.avoided).chain(&cues.paths);
+    // A single word behind "before" or "when" is in too many rules to be this one's.
+    let conditions = cues.triggers.iter().filter(|cue| cue.contains(char::is_whitespace));
+    let pointers: Vec<String> = cues.pointers.iter().map(DossierPointer::to_string).collect();
+    let own = [line.hash.as_str()].into_iter().chain(pointers.iter().map(String::as_str));
+    let names: Vec<&str> = named.chain(conditions).map(String::as_str).chain(own).collect();
+    speech::blames(said, &names)
 }
 
 fn names_pointer(payload: &str, line: &ToldLine) -> bool {
@@ -381,11 +412,12 @@ fn new_signal(heard: &AdmittedEvent<'_>, speech: SpokenKind) -> Option<RuleDecis
         SpokenKind::Instruction => (EvidenceSignal::Instruction, "gave a standing instruction"),
         SpokenKind::Preference => (EvidenceSignal::Preference, "said what is preferred"),
     };
-    let mut evidence = vec![format!("An event from {} {what}.", heard.kind)];
-    match heard.kind == "git" {
-        true => evidence.push("What it says is not kept: an agent may have written it.".to_owned()),
-        false => evidence.extend(own_words(Some(&text))),
-    }
+    let opening = match heard.what == INSTRUCTION {
+        true => DECLARED,
+        false => "An event from ",
+    };
+    let mut evidence = vec![format!("{opening}{} {what}.", heard.kind)];
+    evidence.extend(own_words(Some(&text)));
     (evidence.len() > 1).then(|| RuleDecision {
         line: None,
         trajectory: Trajectory::NewSignal,
@@ -432,10 +464,8 @@ mod tests {
         let told = ToldByRun { carried, withheld: Vec::new() };
         let read = words_of(&payload).map(|text| speech::read(&text)).unwrap_or_default();
         let speech = match words_of(&payload) {
-            Some(said) if tells_correction(kind, what, &said) => {
-                Some((SpokenKind::Correction, false))
-            }
-            _ => read.kind.map(|kind| (kind, read.blames_rule)),
+            Some(said) if tells_correction(kind, what, &said) => Some(SpokenKind::Correction),
+            _ => read.kind,
         };
         let judged = judge(&Hearing {
             heard: &heard,
@@ -539,7 +569,7 @@ mod tests {
     fn who_took_back_the_work_of_a_run_corrected_it() {
         let edit = "ada changed 3 lines written by run r-1 in crates/store/src/lib.rs";
         check("git", "edit", &json!({ "text": edit }), &[], "WEAKENING 1");
-        check("git", "task.reopened", &json!({ "text": "reopened, run r-1" }), &[], "NEW_SIGNAL 0");
+        check("git", "task.reopened", &json!({ "text": "reopened, run r-1" }), &[], "");
         // Whose work it was is not said, or it was no such deed, or not a person's.
         check("git", "revert", &json!({ "text": "Revert crates/store/" }), &[], "");
         check("git", "commit.created", &json!({ "text": edit }), &[], "");
@@ -557,7 +587,13 @@ mod tests {
         let blamed = json!("That is wrong: the rule about crates/store/ is out of date.");
         check("human", "chat.message", &blamed, &[], "WEAKENING 1 direction-wrong");
         check("human", "chat.message", &json!("You forgot the header."), &[], "NEW_SIGNAL 0");
-        check("human", "chat.message", &json!("From now on, squash."), &[], "NEW_SIGNAL 0");
+        check(
+            "human",
+            "chat.message",
+            &json!("From now on, squash all commits."),
+            &[],
+            "NEW_SIGNAL 0",
+        );
         check("human", "chat.message", &json!("From now on, SQL goes to crates/store/"), &[], "");
         check("human", "chat.message", &json!({ "note": "You forgot it." }), &[], "");
     }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use crate::evidence::EvidenceSignal;
 use crate::ledger::{Ledger, LedgerRow};
 use crate::lines::LineHash;
+use crate::reading::speech;
 
 /// How many of the words of two remarks must be the same.
 const SAME: f64 = 0.5;
@@ -32,6 +33,25 @@ impl SignalGroup<'_> {
     pub fn times(&self) -> usize {
         let event = |row: &&LedgerRow| row.proof.as_ref().map(|proof| proof.event.clone());
         self.rows.iter().filter_map(event).collect::<BTreeSet<_>>().len()
+    }
+
+    /// What a line would say of it without a judge's help: the latest standing instruction, as far as
+    /// its words leave no doubt. A ledger may have rows of a time when rules took more for one.
+    pub fn standing_words(&self) -> Option<String> {
+        let of_row = |row: &&LedgerRow| {
+            // Half of what was said may say the opposite.
+            let words = own_words(row).filter(|_| is_whole(row))?;
+            match is_declared(row) {
+                true => Some(words),
+                false => speech::standing_part(&words),
+            }
+        };
+        self.rows.iter().rev().filter(|row| is_standing(row)).find_map(of_row)
+    }
+
+    /// Whether some of it was said after a time.
+    pub fn is_after(&self, ts: &str) -> bool {
+        self.rows.iter().any(|row| row.ts.as_str() > ts)
     }
 
     pub fn fragments(&self) -> Vec<String> {
@@ -72,17 +92,34 @@ pub fn group(ledger: &Ledger) -> Vec<SignalGroup<'_>> {
     groups
 }
 
-/// Whether a line was added for a signal before: then people took it out, and it stays out.
-pub fn was_added(ledger: &Ledger, hash: &LineHash) -> bool {
-    ledger.links().any(|link| link.old == *hash && link.new == *hash)
+/// Whether a line was added for a signal before, and nobody has said it since: then people took the
+/// line out, and it stays out.
+pub fn was_added(ledger: &Ledger, hash: &LineHash, group: &SignalGroup<'_>) -> bool {
+    let added = ledger.links().filter(|link| link.old == *hash && link.new == *hash);
+    added.map(|link| link.ts.as_str()).max().is_some_and(|last| !group.is_after(last))
 }
 
 /// A person's words, as the evidence quotes them.
 pub fn own_words(row: &LedgerRow) -> Option<String> {
     let (_, quoted) = row.proof.as_ref()?.evidence.split_once('“')?;
-    let words = quoted.split_once('”').map_or(quoted, |(words, _)| words).trim();
+    let words = quoted.strip_suffix('”').unwrap_or(quoted).trim();
     (!words.is_empty()).then(|| words.to_owned())
 }
+
+/// Whether a row has all that was said.
+fn is_whole(row: &LedgerRow) -> bool {
+    row.proof
+        .as_ref()
+        .is_some_and(|proof| proof.evidence.ends_with('”') && !proof.evidence.ends_with("…”"))
+}
+
+/// Whether a row is of an event that declares itself an instruction.
+fn is_declared(row: &LedgerRow) -> bool {
+    row.proof.as_ref().is_some_and(|proof| proof.evidence.starts_with(DECLARED))
+}
+
+/// How the evidence of an event begins that declares itself an instruction.
+pub(crate) const DECLARED: &str = "An event memory.instruction from ";
 
 fn words_of(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();

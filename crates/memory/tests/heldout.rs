@@ -2,18 +2,25 @@
 //! about a project of their own: how the rules do on other people's words.
 //!
 //! Each event has a session, a source, a type, words, and what a reader took it for: whether it is a
-//! source at all, the line that it is about, its class, and what it does to the line. The turns are
-//! parted by lot: those of the first half were looked at when rules were mended, those of the second
-//! were only ever counted.
+//! source at all, the line that it is about, its class, and what it does to the line. The source gate
+//! must be perfect, and is. A label of the rules is right only where its class and its line are a
+//! reader's. What is reached, of all events that a reader labelled:
 //!
-//! What holds: the source gate is perfect, and of the labels that rules give 19 of 20 or a little
-//! fewer are right. What does not: of corrections a third is found, of standing instructions not quite
-//! half. No author of a rule has read the first log's second half, but its figures were looked
-//! at nine times while the rules were written; the other log, of a third author, was written when the
-//! rules stood. The rest waits for a judge: who says what is wrong without a word of complaint, in none
-//! of a line's words, is not understood by letters; a reader's label of a gate's or a verifier's result
-//! is none of a rule's; and a standing instruction about a line that is there is a question for a judge,
-//! for it may say the line again or change it.
+//! | log, and part              | labels | right | class | corrections found | instructions |
+//! |----------------------------|-------:|------:|------:|------------------:|-------------:|
+//! | ferries, the half read     |     36 |  0.86 |  0.97 |        0.44 of 48 |   0.45 of 11 |
+//! | ferries, the half counted  |     11 |  0.91 |  1.00 |        0.28 of 32 |   0.00 of 13 |
+//! | third, whole               |     34 |  0.97 |  1.00 |        0.30 of 88 |   0.15 of 40 |
+//!
+//! The ferries' turns are parted by lot: rules were mended by the words of the one half, and the
+//! figures of the other were looked at often while they were. The third log was written when the
+//! rules stood and is the cleanest there is: what the rules miss in it nobody has read, and no
+//! phrase was written for it; its five wrong labels were read once, as kinds of error.
+//!
+//! So a rule's label can be relied on, and most of what people say gets none: it waits for a judge.
+//! Not understood by letters is who says what is wrong without a word of complaint, in none of a
+//! line's words or in another language than the line's. Not claimed on purpose is an instruction that
+//! is stated and not commanded, for it would become a line that every agent is told.
 //!
 //! The bounds below are no goals: they are a little under what is reached, so that it does not get
 //! less unseen. The test prints the figures.
@@ -64,17 +71,24 @@ struct ReadersLabel {
     sure: bool,
 }
 
-/// Which half a turn belongs to.
+/// Which part of a log a score is of. The ferries' turns are parted by lot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum LogHalf {
-    LookedAt,
-    OnlyCounted,
+enum LogPart {
+    /// The half whose words were read when rules were mended.
+    ReadHalf,
+    /// The half that was only ever counted.
+    CountedHalf,
+    Whole,
 }
 
-fn half(session: &str) -> LogHalf {
-    match Sha256::digest(session.as_bytes())[0] % 2 {
-        0 => LogHalf::LookedAt,
-        _ => LogHalf::OnlyCounted,
+impl LogPart {
+    fn has(self, session: &str) -> bool {
+        let lot = || Sha256::digest(session.as_bytes())[0] % 2;
+        match self {
+            Self::ReadHalf => lot() == 0,
+            Self::CountedHalf => lot() == 1,
+            Self::Whole => true,
+        }
     }
 }
 
@@ -123,9 +137,10 @@ fn class_of(fragment: &Fragment) -> &'static str {
 #[derive(Default, Debug)]
 struct Score {
     labels: u32,
-    /// Of the right class; and about the right line, too.
+    /// Of the right class, whatever line they are about.
     right_class: u32,
-    right_line: u32,
+    /// Of the right class and about the right line: only these are right.
+    right: u32,
     /// Events of a class, and those of them that a rule found.
     of_class: BTreeMap<&'static str, u32>,
     found: BTreeMap<&'static str, u32>,
@@ -155,8 +170,9 @@ fn score(log: &[HeldOut], scanned: &Scanned, counts: impl Fn(&HeldOut) -> bool) 
         let is_class = one.label.class == class
             || (class == "helped" && one.label.trajectory == "STRENGTHENING");
         score.right_class += u32::from(is_class);
-        score.right_line += u32::from(is_class && one.label.about_line == line);
-        if is_class {
+        let is_right = is_class && one.label.about_line == line;
+        score.right += u32::from(is_right);
+        if is_right {
             *score.found.entry(class).or_default() += 1;
         }
         if !is_class {
@@ -164,17 +180,6 @@ fn score(log: &[HeldOut], scanned: &Scanned, counts: impl Fn(&HeldOut) -> bool) 
         }
     }
     score
-}
-
-impl Score {
-    fn precision(&self) -> f64 {
-        f64::from(self.right_class) / f64::from(self.labels.max(1))
-    }
-
-    fn recall(&self, class: &str) -> f64 {
-        let found = self.found.get(class).copied().unwrap_or(0);
-        f64::from(found) / f64::from(self.of_class[class].max(1))
-    }
 }
 
 /// Reads a log, holds the source gate to it, and returns what the rules make of it.
@@ -186,17 +191,23 @@ fn read(log: &str, lines: &str) -> (Vec<HeldOut>, Scanned) {
     (log, scanned)
 }
 
-/// The shares that a part of a log is held to: labels that are right, labels that are about the right
-/// line too, and corrections and instructions that are found.
+/// The shares that a part of a log is held to: labels that are right with their line, labels of the
+/// right class, and the corrections and instructions that are found with their line.
 struct Least {
-    precision: f64,
-    line: f64,
-    recall: f64,
+    right: f64,
+    class: f64,
+    correction: f64,
+    instruction: f64,
 }
 
 impl Score {
-    fn with_line(&self) -> f64 {
-        f64::from(self.right_line) / f64::from(self.labels.max(1))
+    fn share(&self, count: u32) -> f64 {
+        f64::from(count) / f64::from(self.labels.max(1))
+    }
+
+    fn recall(&self, class: &str) -> f64 {
+        let found = self.found.get(class).copied().unwrap_or(0);
+        f64::from(found) / f64::from(self.of_class[class].max(1))
     }
 
     /// Says the figures in a line.
@@ -204,38 +215,45 @@ impl Score {
         let recalls = CLASSES
             .map(|class| format!("{class} {:.2} of {}", self.recall(class), self.of_class[class]));
         format!(
-            "{} labels, precision {:.3}, with the line {:.3}; recall: {}; {:?}",
+            "{} labels, right {:.3}, of the right class {:.3}; found with the line: {}; {:?}",
             self.labels,
-            self.precision(),
-            self.with_line(),
+            self.share(self.right),
+            self.share(self.right_class),
             recalls.join(", "),
             self.taken_for,
         )
     }
 
     fn check(&self, name: &str, least: &Least) {
-        assert!(self.with_line() >= least.line, "{name}: {self:#?}");
-        assert!(self.precision() >= least.precision, "{name}: {self:#?}");
-        for class in ["correction", "standing_instruction"] {
-            assert!(self.recall(class) >= least.recall, "{class}, {name}: {self:#?}");
-        }
+        assert!(self.share(self.right) >= least.right, "{name}: {self:#?}");
+        assert!(self.share(self.right_class) >= least.class, "{name}: {self:#?}");
+        assert!(self.recall("correction") >= least.correction, "{name}: {self:#?}");
+        assert!(self.recall("standing_instruction") >= least.instruction, "{name}: {self:#?}");
     }
 }
 
 #[test]
 fn the_rules_label_other_peoples_words_as_their_readers_do() {
-    use LogHalf::{LookedAt, OnlyCounted};
-    let least = |precision, line, recall| Least { precision, line, recall };
-    let ferries = [(LookedAt, least(0.95, 0.7, 0.7)), (OnlyCounted, least(0.9, 0.65, 0.35))];
-    let third = [(LookedAt, least(0.9, 0.8, 0.3)), (OnlyCounted, least(0.9, 0.8, 0.3))];
-    for (name, log, lines, halves) in
-        [("ferries", LOG, LINES, ferries), ("third", THIRD, THIRD_LINES, third)]
-    {
+    use LogPart::{CountedHalf, ReadHalf, Whole};
+    let least =
+        |right, class, correction, instruction| Least { right, class, correction, instruction };
+    let logs = [
+        (
+            "ferries",
+            LOG,
+            LINES,
+            vec![
+                (ReadHalf, least(0.85, 0.95, 0.4, 0.4)),
+                (CountedHalf, least(0.88, 0.95, 0.25, 0.0)),
+            ],
+        ),
+        ("third", THIRD, THIRD_LINES, vec![(Whole, least(0.95, 0.97, 0.28, 0.12))]),
+    ];
+    for (name, log, lines, parts) in logs {
         let (log, scanned) = read(log, lines);
-        for (part, least) in halves {
+        for (part, least) in parts {
             for sure in [false, true] {
-                let counts =
-                    |one: &HeldOut| half(&one.session) == part && (!sure || one.label.sure);
+                let counts = |one: &HeldOut| part.has(&one.session) && (!sure || one.label.sure);
                 let name = format!("{name} {part:?}{}", if sure { ", sure" } else { "" });
                 let score = score(&log, &scanned, counts);
                 println!("{name}: {}", score.told());

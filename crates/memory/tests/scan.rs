@@ -537,7 +537,7 @@ fn a_line_is_not_wrong_because_people_miss_what_it_asks_for() {
         assert_eq!(said, (vec![None, None], Decision::Judge), "{text}");
     }
     let wrong = Some(RootCause::DirectionWrong);
-    let said = said_of_a_run_that_followed("You should not have run `make sweep` on this machine");
+    let said = said_of_a_run_that_followed("You should not have run `make sweep` at all");
     assert_eq!(said, (vec![wrong, wrong], Decision::Remove));
 }
 

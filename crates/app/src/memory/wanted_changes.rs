@@ -137,7 +137,8 @@ pub(super) fn accept_proposals(
     refused
 }
 
-/// What a person told as a standing instruction becomes a line in their own words, once.
+/// What a person told as a standing instruction, in words that leave no doubt, becomes a line in those
+/// words. Once it was added it is only added again where it was said again since.
 pub(super) fn by_rule(changes: &mut Vec<LineChange>, before: &str, held: &HeldChanges<'_>) {
     for group in signals::group(held.ledger) {
         let fragments = group.fragments();
@@ -145,9 +146,12 @@ pub(super) fn by_rule(changes: &mut Vec<LineChange>, before: &str, held: &HeldCh
             matches!(change, LineChange::Add { fragments: cited, .. }
                 if cited.iter().any(|one| fragments.contains(one)))
         };
-        let text = spore_plain::line_within(group.words.trim(), LONGEST_LINE);
-        let known = signals::was_added(held.ledger, &LineHash::of(&text));
-        if !group.is_standing() || known || changes.iter().any(cites) {
+        let Some(text) = group.standing_words().filter(|text| text.len() <= LONGEST_LINE) else {
+            continue;
+        };
+        if changes.iter().any(cites)
+            || signals::was_added(held.ledger, &LineHash::of(&text), &group)
+        {
             continue;
         }
         let change = LineChange::Add { text, fragments, by: Decider::Rule };

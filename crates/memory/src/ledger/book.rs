@@ -11,7 +11,7 @@ use crate::fragment::{Fragment, read_name};
 use crate::lines::{LineHash, LineMap};
 
 /// How much of the evidence a row keeps.
-const EVIDENCE: usize = 300;
+const EVIDENCE: usize = 400;
 
 /// A line that became another one: the evidence of the first led to the second.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -3,31 +3,31 @@
 //!
 //! Phrases of many languages, each a sentence's beginning or a part of it, and nothing is
 //! guessed: a sentence that fits no phrase says nothing here and is left to a judge. What is
-//! quoted is another's and is not read. A report that something "always crashes" is no
-//! instruction, so the words for always and never only count where they open a sentence, a
-//! command follows, and it is about something that work is done on.
+//! quoted or reported is another's and is not read ([`voices`]). What becomes a line without a judge
+//! must be a command behind a standing phrase ([`standing`]).
 //!
 //! Some phrases prove nothing alone: that something is missing is said of errors as well. Such a
 //! *complaint* is a correction only where an agent worked in the session, or where it is about what
 //! a line says; who listens decides that.
 
+mod blame;
 mod kind;
 mod phrases;
 mod reproach;
 mod sentences;
+mod standing;
+mod voices;
 mod words;
 
+pub(crate) use blame::blames;
 pub(crate) use kind::SpokenKind;
 pub(crate) use reproach::reproaches;
+pub(crate) use voices::doubts;
 
 use crate::reading::glosses::{fold, glosses, unspaced_glosses};
 use crate::reading::scripts::is_unspaced;
-use reproach::blames_the_rule;
 use sentences::{beginning, sentences, without_quotes};
-use words::{
-    ADDRESSES, ALL_OF, ARTEFACTS, DEALINGS, DEEDS, DEMANDS, ENGLISH_PAST, FORGIVEN, GOOD_DEEDS,
-    NO_DEEDS, OPENERS, PRAISE, REQUESTS, RESOLVES, WANTS,
-};
+use words::{ARTEFACTS, DEEDS, ENGLISH_PAST, FORGIVEN, GOOD_DEEDS, NO_DEEDS, OPENERS, REQUESTS};
 
 /// What a person's words come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,8 +38,6 @@ pub(crate) struct SpokenWords {
     pub(crate) complains: bool,
     /// Whether they only hint at it.
     pub(crate) hints: bool,
-    /// Whether a correction says that the rule itself is wrong.
-    pub(crate) blames_rule: bool,
     /// Whether they only ask, and ask for nothing to be done.
     pub(crate) only_asks: bool,
 }
@@ -50,40 +48,59 @@ pub(crate) fn read(text: &str) -> SpokenWords {
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
     let mut speech = SpokenWords { only_asks: true, ..SpokenWords::default() };
     let mut hints = 0;
+    let taken_back = standing::is_taken_back(&said);
     for sentence in sentences(&said) {
         let opens = opening(sentence);
         let is_question = sentence.ends_with(['?', '？']);
         let found = phrases::find(sentence, opens, is_question);
         let own = &sentence[opens..];
-        let is_polite = ["please ", "bitte "].iter().any(|word| sentence[..opens].contains(word));
-        let instructs = is_standing(own, is_polite)
-            || demands_of_all(own)
-            || (found.kind.is_none() && found.may_instruct && is_about_work(own));
+        // What somebody else said is not the speaker's.
+        let is_reported = voices::is_reported(sentence);
+        let instructs = !is_question
+            && !taken_back
+            && found.kind.is_none_or(|kind| kind == SpokenKind::Instruction)
+            && standing::instructs(sentence, opens, found.standing);
         let kind = match found.kind {
-            _ if !is_question && instructs => Some(SpokenKind::Instruction),
-            Some(SpokenKind::Instruction) if !is_for_others(own) => None,
+            _ if is_reported => None,
+            _ if instructs => Some(SpokenKind::Instruction),
+            Some(SpokenKind::Instruction) => None,
             Some(SpokenKind::Correction) if agrees(own) => None,
+            Some(SpokenKind::Preference) if standing::is_bound(sentence) => None,
             None if !is_question && blames_the_doer(own, found) => Some(SpokenKind::Correction),
             kind => kind,
         };
         speech.kind = [speech.kind, kind].into_iter().flatten().min();
-        if !is_question {
+        if !is_question && !is_reported {
             speech.complains |= found.complains || tells_a_deed(sentence) || tells_a_deed(own);
             hints += found.hints + u8::from(names_a_deed(sentence));
         }
         speech.only_asks &= is_question && !asks_for_work(sentence);
     }
     speech.hints = hints >= HINTS;
-    // Who praises does not complain, and who takes the fault or forgives it corrects nothing.
-    if (speech.complains || speech.hints) && (says(PRAISE) || says(FORGIVEN)) {
+    // Who praises corrects nothing by a word of fault alone; who takes the fault or forgives it,
+    // nothing at all.
+    if voices::is_to_another(&said) {
+        return SpokenWords { only_asks: speech.only_asks, ..SpokenWords::default() };
+    }
+    if voices::praises(&said) || says(FORGIVEN) {
         (speech.complains, speech.hints) = (false, false);
+        if speech.is_correction() && (says(FORGIVEN) || !voices::asks_back(&said)) {
+            speech.kind = None;
+        }
     }
-    if speech.kind == Some(SpokenKind::Correction) && says(FORGIVEN) {
-        speech.kind = None;
-    }
-    let may_blame = speech.is_correction() || speech.may_correct();
-    speech.blames_rule = may_blame && blames_the_rule(&said);
     speech
+}
+
+/// Returns the sentences of a message that are standing instructions, as they were written.
+pub(crate) fn standing_part(text: &str) -> Option<String> {
+    let is_instruction = |text: &str| read(text).kind == Some(SpokenKind::Instruction);
+    let is_quoting = text.lines().any(|line| line.trim_start().starts_with(['>', '`', '~']));
+    if !is_instruction(text) || is_quoting && text.lines().count() > 1 {
+        return None;
+    }
+    let own: Vec<&str> =
+        sentences(beginning(text)).filter(|sentence| is_instruction(sentence)).collect();
+    (!own.is_empty()).then(|| own.join(" "))
 }
 
 impl SpokenWords {
@@ -143,43 +160,6 @@ fn asks_for_work(sentence: &str) -> bool {
     REQUESTS.iter().any(|words| sentence.contains(words))
 }
 
-/// Words for always and never that open a command, and how a word that commands ends.
-const STANDING: [(&str, Command); 8] = [
-    ("always ", Command::English),
-    ("never ", Command::English),
-    ("immer ", Command::German),
-    ("niemals ", Command::German),
-    ("nie ", Command::German),
-    ("всегда ", Command::Russian),
-    ("никогда не ", Command::Russian),
-    ("никогда ", Command::Russian),
-];
-
-#[derive(Clone, Copy)]
-enum Command {
-    English,
-    German,
-    Russian,
-}
-
-impl Command {
-    /// Whether a word may be that of a command, by its ending; a report's is not.
-    fn is_given_by(self, word: &str) -> bool {
-        let no_verb =
-            ["the", "a", "an", "it", "this", "that", "mind", "had", "seen", "been", "in", "on"];
-        match self {
-            Self::English => {
-                let ends = word.ends_with('s') || word.ends_with("ed") || word.ends_with("ing");
-                word.len() >= 2 && (!ends || word.ends_with("ss")) && !no_verb.contains(&word)
-            }
-            Self::German => word.ends_with("en"),
-            Self::Russian => {
-                ["й", "йте", "и", "ите", "ь", "ьте"].iter().any(|ending| word.ends_with(ending))
-            }
-        }
-    }
-}
-
 /// Whether a sentence tells the one who is spoken to what they did.
 fn tells_a_deed(sentence: &str) -> bool {
     let is_question = sentence.ends_with(['?', '？']);
@@ -205,48 +185,6 @@ fn names_a_deed(sentence: &str) -> bool {
     })
 }
 
-/// Whether a sentence opens with always or never, and a command follows that is about work; who
-/// says please commands whatever it is about.
-fn is_standing(sentence: &str, is_polite: bool) -> bool {
-    STANDING.iter().any(|(words, command)| {
-        let Some(rest) = sentence.strip_prefix(words) else { return false };
-        let mut words = rest.split_whitespace();
-        let verb = match command {
-            // The verb is the last word.
-            Command::German => rest.split_whitespace().last(),
-            _ => words.next(),
-        };
-        rest.split_whitespace().count() >= 2
-            && verb.is_some_and(|verb| command.is_given_by(bare(verb)))
-            && (is_polite || rest.split_whitespace().any(names_artefact))
-    })
-}
-
-/// Whether a sentence demands something of all that work is done on: "every new table needs an
-/// index". What users must be able to do is a task.
-fn demands_of_all(sentence: &str) -> bool {
-    let Some(rest) = ALL_OF.iter().find_map(|words| sentence.strip_prefix(words)) else {
-        return false;
-    };
-    rest.split_whitespace().take(3).any(is_of_work)
-        && DEMANDS.iter().any(|words| rest.contains(words))
-}
-
-/// Whether an instruction is one for who is spoken to: people make resolutions, too, and lay down
-/// what the coffee costs from now on.
-fn is_for_others(sentence: &str) -> bool {
-    let has = |words: &[&str]| {
-        sentence
-            .split(|c: char| !(c.is_alphanumeric() || c == '\''))
-            .any(|word| words.contains(&word))
-    };
-    let is_resolution = has(RESOLVES) && !has(WANTS);
-    !is_resolution
-        && (is_about_work(sentence)
-            || has(ADDRESSES)
-            || DEALINGS.iter().any(|part| sentence.contains(part)))
-}
-
 /// Whether a sentence tells the one who is spoken to of their deed or their work, and that something
 /// is wrong with it: "you pushed the fix straight to main again", "your migration still drops it".
 fn blames_the_doer(sentence: &str, found: phrases::PhrasesFound) -> bool {
@@ -268,13 +206,14 @@ fn blames_the_doer(sentence: &str, found: phrases::PhrasesFound) -> bool {
     let finds_fault = found.complains || found.hints >= 2;
     let work = YOURS.iter().find_map(|words| sentence.strip_prefix(words));
     let is_of_work = work.is_some_and(|rest| rest.split_whitespace().take(2).any(is_of_work));
-    finds_fault
-        && (is_of_work || tells_a_deed(sentence) && is_about_work(sentence))
-        && !PRAISE.iter().any(|words| sentence.contains(words))
+    finds_fault && (is_of_work || tells_a_deed(sentence) && is_about_work(sentence))
 }
 
-/// Whether a sentence says no to something and agrees all the same: "no, that's fine".
+/// Whether a sentence agrees with what somebody else said: "yes, take it out", or says no to something
+/// and agrees all the same: "no, that's fine".
 fn agrees(sentence: &str) -> bool {
+    const YES: [&str; 13] =
+        ["yes", "yep", "yeah", "yup", "ja", "jo", "oui", "sí", "sim", "да", "はい", "对", "네"];
     const NO: [&str; 8] = ["no", "nope", "nein", "non", "não", "нет", "nee", "nie"];
     const FINE: [&str; 17] = [
         "fine",
@@ -296,7 +235,8 @@ fn agrees(sentence: &str) -> bool {
         "нормально",
     ];
     let mut words = sentence.split(|c: char| !c.is_alphanumeric());
-    words.next().is_some_and(|word| NO.contains(&word)) && words.any(|word| FINE.contains(&word))
+    let first = words.next().unwrap_or_default();
+    YES.contains(&first) || NO.contains(&first) && words.any(|word| FINE.contains(&word))
 }
 
 /// Whether a sentence has a word of work, or something quoted.
@@ -343,7 +283,7 @@ mod tests {
         check("不对,改回去。", correction);
         check("From now on sign every commit.", instruction);
         check("Please always sign your commits.", instruction);
-        check("Ab sofort wird jeder Commit signiert.", instruction);
+        check("Ab sofort bitte jeden Commit signieren.", instruction);
         check("Désormais, signe chaque commit.", instruction);
         check("Отныне подписывай каждый коммит.", instruction);
         check("今後は署名してください。", instruction);
@@ -355,10 +295,6 @@ mod tests {
     fn an_instruction_is_about_work_and_for_somebody_else() {
         let instruction = Some(SpokenKind::Instruction);
         check("Always run the linter before you hand it over.", instruction);
-        check("Every new endpoint needs a test.", instruction);
-        check("No commit without a ticket.", instruction);
-        check("Keine neue Abhängigkeit ohne Rückfrage.", instruction);
-        check("Reminder: migrations are reviewed by two.", instruction);
         check("Apartir de agora, responda em português, por favor.", None);
         check("A partir de agora, responda em português, por favor.", instruction);
         check("앞으로는 커밋에 번호를 적어 주세요.", instruction);
@@ -457,68 +393,9 @@ mod tests {
         for text in ["you forgot revert that ", "again still without ", "always please never "] {
             let _ = read(&text.repeat(50_000));
         }
-        assert!(!reproaches(
-            &"you should not have been run make sweep ".repeat(50_000),
-            "make swoop"
-        ));
+        assert!(!reproaches(&"you should not have run make sweep ".repeat(50_000), "make swoop"));
         let pasted = format!("{} You forgot the header.", "at main.rs:12\n".repeat(50_000));
         assert_eq!(read(&pasted).kind, None);
         check(&format!("You forgot the header.\n{pasted}"), Some(SpokenKind::Correction));
-    }
-
-    #[test]
-    fn a_person_may_say_that_the_rule_is_to_blame() {
-        let blames = |text: &str| {
-            let speech = read(text);
-            (speech.is_correction(), speech.blames_rule)
-        };
-        assert_eq!(blames("That is wrong: the rule is out of date."), (true, true));
-        assert_eq!(blames("That is wrong, use the other."), (true, false));
-        assert_eq!(blames("The rule is out of date, I think."), (false, false));
-        for text in [
-            "That is wrong: you forgot the rule about the header.",
-            "That's wrong, it is wrong to ignore the rule about the header.",
-            "You didn't follow the rule, and the header is wrong.",
-        ] {
-            assert_eq!(blames(text), (true, false), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_deed_is_reproached_by_who_says_that_it_should_not_have_been_done() {
-        for text in [
-            "You should not have run `make sweep` here.",
-            "I told you not to run make sweep!",
-            "Stop using make sweep.",
-            "Du hättest make sweep nicht ausführen sollen.",
-            "Tu n'aurais pas dû lancer make sweep.",
-            "No deberías haber ejecutado make sweep.",
-            "Не надо было запускать make sweep.",
-            "make sweepを実行しないでください。",
-            "不应该运行 make sweep。",
-        ] {
-            assert!(reproaches(text, "make sweep"), "{text}");
-        }
-        for text in [
-            "You forgot to run make sweep after the last edit.",
-            "You didn't run make sweep.",
-            "You should have run make sweep.",
-            "You should not have committed before running make sweep.",
-            "You shouldn't have pushed, run make sweep first.",
-            "Undo that and run make sweep.",
-            "You ran make sweep only once.",
-            "You ran make sweep too late.",
-            "You should not have skipped make sweep.",
-            "Du hättest make sweep nicht vergessen sollen.",
-            "I should not have run make sweep.",
-            "```\nYou should not have run make sweep.\n```",
-            "You should not have run make sweeper.",
-            "He said \"you should not have run make sweep\".",
-            "Du hast make sweep vergessen.",
-            "Ты забыл make sweep.",
-            "",
-        ] {
-            assert!(!reproaches(text, "make sweep"), "{text}");
-        }
     }
 }

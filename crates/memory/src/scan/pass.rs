@@ -227,7 +227,6 @@ impl<'a> ScanPass<'a> {
         if is_related && !related.is_empty() {
             speech = speech.about_a_line();
         }
-        let is_correction = speech.is_correction();
         let would_be_new = speech.kind.is_some() || is_meant;
         if quoting == Quoting::Nothing
             && would_be_new
@@ -241,7 +240,7 @@ impl<'a> ScanPass<'a> {
             map: self.task.map,
             told: &told,
             turn,
-            speech: speech.kind.map(|kind| (kind, is_correction && speech.blames_rule)),
+            speech: speech.kind,
             quoting,
         });
         for touch in &related {
@@ -260,7 +259,8 @@ impl<'a> ScanPass<'a> {
         if talks {
             self.leave_named_open(at, heard, &related);
         }
-        self.follow_turn(heard, session.as_ref(), &related, speech);
+        let doubts = said.as_deref().is_some_and(speech::doubts);
+        self.follow_turn(heard, session.as_ref(), &related, speech, doubts);
         for judged in judged {
             self.decide(heard, &judged, &related);
         }
@@ -325,6 +325,7 @@ impl<'a> ScanPass<'a> {
         session: Option<&SessionName>,
         related: &[Related],
         speech: SpokenWords,
+        doubts: bool,
     ) {
         let Some(session) = session else { return };
         let work_stands = heard.kind == "git" && heard.what.starts_with("commit.");
@@ -334,13 +335,13 @@ impl<'a> ScanPass<'a> {
         let lines = self.task.map.lines();
         let of = TurnOf { session, run: heard.run.as_deref() };
         let is_correction = speech.is_correction();
-        if is_correction {
+        if is_correction || doubts {
             for touch in related {
                 self.done.turns.correct(of, &lines[touch.line].hash);
             }
         }
-        // A person who corrects something has accepted nothing yet.
-        if !is_correction {
+        // A person who corrects or doubts something has accepted nothing yet.
+        if !is_correction && !doubts {
             for (hash, trigger) in self.done.turns.close(of, work_stands) {
                 self.help(heard, &hash, trigger);
             }
@@ -349,7 +350,7 @@ impl<'a> ScanPass<'a> {
             self.done.turns.go_on(session);
         }
         // Who asks whether something was done has asked for nothing yet.
-        if is_people(&heard.kind) && !is_correction && !speech.only_asks {
+        if is_people(&heard.kind) && !is_correction && !doubts && !speech.only_asks {
             let trigger = TurnTrigger {
                 event: heard.id.clone().into_owned(),
                 ts: line_within(&heard.ts, 40),

@@ -31,8 +31,8 @@ pub(super) struct PhrasesFound {
     pub(super) kind: Option<SpokenKind>,
     pub(super) complains: bool,
     pub(super) hints: u8,
-    /// Whether it is an instruction if it is about work.
-    pub(super) may_instruct: bool,
+    /// Where the first phrase stands that makes a command a standing one.
+    pub(super) standing: Option<(usize, usize)>,
 }
 
 /// All parts of all phrases, looked for in one pass: most of what people say has none of them.
@@ -106,13 +106,18 @@ impl PhraseSearch {
                 }
                 match phrase.says {
                     Says::Kind(kind) if is_question && kind != SpokenKind::Correction => {}
-                    Says::Kind(kind) => kinds.push((kind == SpokenKind::Preference, at, kind)),
+                    Says::Kind(kind) => {
+                        kinds.push((kind == SpokenKind::Preference, at, kind));
+                        let is_first = found.standing.is_none_or(|known| at < known.0);
+                        if kind == SpokenKind::Instruction && is_first {
+                            found.standing = Some((at, end));
+                        }
+                    }
                     Says::Complaint => found.complains = true,
                     // "Still has" is no more than "still".
                     Says::Hint if hinted.len() >= MOST_HINTS => {}
                     Says::Hint if hinted.iter().any(|known| at < known.1 && known.0 < end) => {}
                     Says::Hint => hinted.push((at, end)),
-                    Says::Rule => found.may_instruct |= !is_question,
                 }
             }
         }

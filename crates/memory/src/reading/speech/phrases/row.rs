@@ -10,8 +10,6 @@ pub(super) enum Says {
     Complaint,
     /// Two of these are a complaint.
     Hint,
-    /// An instruction where the sentence is about work: people remind each other of lunch, too.
-    Rule,
 }
 
 /// Where a phrase has to stand.
@@ -40,9 +38,6 @@ pub(super) const fn phrase(says: Says, place: Place, parts: &'static [&'static s
 macro_rules! rows {
     (Complaint, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
         &[$(phrase(Says::Complaint, Place::$place, &[$($part),+])),+]
-    };
-    (Rule, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
-        &[$(phrase(Says::Rule, Place::$place, &[$($part),+])),+]
     };
     (Hint, $place:ident: $([$($part:literal),+]),+ $(,)?) => {
         &[$(phrase(Says::Hint, Place::$place, &[$($part),+])),+]
