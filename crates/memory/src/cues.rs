@@ -90,6 +90,8 @@ pub struct Cues {
     pub wanted: Vec<String>,
     /// What it says is not to be used.
     pub avoided: Vec<String>,
+    /// Words for what it has to be done before, as commands have them: `commit` for "committing".
+    pub next: Vec<String>,
 }
 
 /// Words after which a condition stands, in any language that sets words apart.
@@ -117,6 +119,9 @@ const CONDITIONS: [&str; 22] = [
     "перед",
     "после",
 ];
+
+/// Those behind which stands what comes later.
+const BEFORE: [&str; 5] = ["before", "bevor", "avant", "antes", "перед"];
 
 /// Words right before a term that the line warns of, and such right behind it.
 const AGAINST: [&str; 23] = [
@@ -192,6 +197,11 @@ impl Cues {
             }
         }
         for clause in clauses {
+            let opens = text[..clause.start].split_whitespace().next_back().map(str::to_lowercase);
+            if opens.is_some_and(|word| BEFORE.contains(&word.as_str())) {
+                deed_words(&text[clause.clone()])
+                    .for_each(|word| push_new(&mut cues.next, Some(word)));
+            }
             push_new(&mut cues.triggers, condition(&text[clause]));
         }
         if !cues.actions.is_empty() {
@@ -204,7 +214,8 @@ impl Cues {
     /// then: all terms of the one are triggers, those of the other actions.
     pub(crate) fn of_lesson(pattern: &str, fix: &str, scope: &[String]) -> Self {
         let (when, then) = (Self::of(pattern), Self::of(fix));
-        let mut cues = Self { wanted: then.wanted, avoided: then.avoided, ..Self::default() };
+        let (wanted, avoided, next) = (then.wanted, then.avoided, then.next);
+        let mut cues = Self { wanted, avoided, next, ..Self::default() };
         let named = scope.iter().map(|path| path.trim_end_matches('/').to_owned());
         // A bare word such as `src` is in too many texts to say anything.
         for path in named.filter(|path| is_path(path, true)).chain(when.paths).chain(then.paths) {
@@ -329,6 +340,39 @@ fn condition(clause: &str) -> Option<String> {
     fits.then_some(text)
 }
 
+/// The words of a condition that a command may have, in the form that commands have them.
+fn deed_words(clause: &str) -> impl Iterator<Item = String> {
+    const NONE: [&str; 15] = [
+        "the",
+        "any",
+        "all",
+        "every",
+        "each",
+        "your",
+        "you",
+        "with",
+        "from",
+        "that",
+        "this",
+        "them",
+        "anything",
+        "something",
+        "work",
+    ];
+    let words = clause.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    words.filter(|word| word.chars().count() >= 3 && !NONE.contains(&word.as_str())).flat_map(
+        |word| {
+            let Some(stem) = word.strip_suffix("ing").filter(|stem| stem.len() >= 3) else {
+                return vec![word];
+            };
+            let mut ends = stem.chars().rev();
+            let is_doubled = ends.next() == ends.next();
+            let short = if is_doubled { &stem[..stem.len() - 1] } else { stem };
+            vec![stem.to_owned(), short.to_owned(), format!("{stem}e")]
+        },
+    )
+}
+
 /// Whether a word names a file or directory. Outside of quotes `and/or` must not.
 fn is_path(word: &str, quoted: bool) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "/._-+~@*".contains(c);
@@ -398,6 +442,19 @@ mod tests {
         );
         check("Prefer “small steps”", "t: small steps");
         check("Say why, never how", "");
+    }
+
+    #[test]
+    fn what_a_line_has_to_be_done_before_is_known_as_commands_have_it() {
+        for (text, word) in [
+            ("Run `make lint` before committing.", "commit"),
+            ("Run `make lint` before you push", "push"),
+            ("Run `make all` before releasing a version", "release"),
+            ("Run `make lint` before every `git merge`", "merge"),
+        ] {
+            assert!(Cues::of(text).next.iter().any(|next| next == word), "{text}");
+        }
+        assert_eq!(Cues::of("When you commit, run `make lint`").next, [] as [&str; 0]);
     }
 
     #[test]

@@ -175,6 +175,48 @@ mod tests {
     }
 
     #[test]
+    fn only_what_leaves_no_doubt_has_words_for_a_line() {
+        let words = |evidence: String| {
+            let mut one = said("a", "");
+            one.signal = EvidenceSignal::Instruction;
+            one.evidence = vec![evidence];
+            let mut ledger = Ledger::default();
+            ledger.fold(&one);
+            group(&ledger)[0].standing_words()
+        };
+        let told = |text: &str| words(format!("An event. In its own words: “{text}”"));
+        assert_eq!(
+            told("The build is slow. From now on run “cargo x” first.").as_deref(),
+            Some("From now on run “cargo x” first.")
+        );
+        assert_eq!(told("As of now the branch is red."), None);
+        assert_eq!(told("From now on run everything that is in the lo…"), None);
+        let declared = |text: &str| words(format!("{DECLARED}human gave it. “{text}”"));
+        assert_eq!(declared("Squash").as_deref(), Some("Squash"));
+    }
+
+    #[test]
+    fn what_was_added_and_taken_out_stays_out_until_it_is_said_again() {
+        let mut ledger = Ledger::default();
+        let mut one = said("a", "Always squash commits");
+        one.ts = "2026-01-02T00:00:00.000Z".into();
+        ledger.fold(&one);
+        let hash = LineHash::of("Always squash commits");
+        assert!(!was_added(&ledger, &hash, &group(&ledger)[0]));
+        ledger.link(crate::ledger::LineLink {
+            ts: "2026-01-03T00:00:00.000Z".into(),
+            old: hash.clone(),
+            new: hash.clone(),
+            by: Decider::Rule,
+        });
+        assert!(was_added(&ledger, &hash, &group(&ledger)[0]));
+        one.event = "b".into();
+        one.ts = "2026-01-04T00:00:00.000Z".into();
+        ledger.fold(&one);
+        assert!(!was_added(&ledger, &hash, &group(&ledger)[0]));
+    }
+
+    #[test]
     fn only_a_persons_own_instruction_stands() {
         let stands = |change: fn(&mut Fragment)| {
             let mut one = said("a", "Always squash commits");

@@ -438,6 +438,45 @@ fn what_one_run_of_a_tree_did_is_no_credit_for_the_task_of_another() {
 }
 
 #[test]
+fn what_is_only_spoken_of_in_a_command_or_comes_too_late_has_not_helped() {
+    let line = "Run `make lint` before committing";
+    let helped = |commands: &[&str], then: &str| {
+        let said = |number, text: &str| event(number, &json!("human"), "message", &json!(text));
+        let used = |(at, command): (usize, &&str)| {
+            let payload = json!({ "command": command });
+            event(u32::try_from(at).unwrap() + 2, &json!("runner"), "agent.tool_use", &payload)
+        };
+        let mut events = vec![said(1, "fix the parser, then go on with committing")];
+        events.extend(commands.iter().enumerate().map(used));
+        events.push(said(50, then));
+        let mut world = swept(&events);
+        world.map = LineMap::read(&format!("- {line}\n"));
+        trajectories(&world.scan(&Cursor::default())) == [Trajectory::Strengthening]
+    };
+    let thanks = "thank you";
+    for commands in [
+        &["make lint && git commit -m done"][..],
+        &["make lint", "git commit -m done"],
+        &["make lint", "git commit -m done", "make lint"],
+    ] {
+        assert!(helped(commands, thanks), "{commands:?}");
+    }
+    for commands in [
+        &["git commit -m \"skip make lint for now\""][..],
+        &["# do not run make lint; git commit"],
+        &["grep -rn \"make lint\" Makefile", "git commit -m done"],
+        &["echo make lint is stupid"],
+        &["git commit -m done", "make lint"],
+        &["git commit -m done && make lint"],
+    ] {
+        assert!(!helped(commands, thanks), "{commands:?}");
+    }
+    for doubt in ["I am not sure that this was needed at all", "do we really need make lint?"] {
+        assert!(!helped(&["make lint", "git commit -m done"], doubt), "{doubt}");
+    }
+}
+
+#[test]
 fn what_a_session_appends_is_no_trace_of_it() {
     let as_appended = |mut event: Value, own: Value| {
         event["source"]["own"] = own;
@@ -532,6 +571,11 @@ fn a_line_is_not_wrong_because_people_miss_what_it_asks_for() {
         "You didn't run `make sweep` after the last edit",
         "You should not have committed before running make sweep",
         "That's wrong, run make sweep for every package",
+        "Revert that: the line you added to parser.rs is wrong, `make sweep` complains about it",
+        "You forgot `make sweep`. And memory use is no longer a problem",
+        "You forgot `make sweep`. The eslint rule no-shadow is obsolete",
+        "You shouldn't have run `make sweep` with JOBS=64",
+        "You shouldn't have run `make sweep` twice, once is enough",
     ] {
         let said = said_of_a_run_that_followed(text);
         assert_eq!(said, (vec![None, None], Decision::Judge), "{text}");

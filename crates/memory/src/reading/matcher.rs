@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::lines::{LineMap, LinePlace};
+use crate::reading::deeds::{Deed, deeds_of};
 use crate::reading::scripts::is_unspaced;
 
 /// How an event touches a line, the strongest first.
@@ -103,6 +104,8 @@ pub(crate) mod trace {
     pub(crate) const OPENED: u8 = 1 << 2;
     /// A path it names, or such a dossier, was worked with.
     pub(crate) const USED: u8 = 1 << 3;
+    /// What it has to be done before was done.
+    pub(crate) const NEXT: u8 = 1 << 4;
 }
 
 /// Shorter ones are in every text.
@@ -135,8 +138,21 @@ impl Matcher {
     }
 }
 
-/// Finds what a session's trace shows of the lines.
-pub(crate) struct TraceMatcher(CueSearch);
+/// Finds what a session's trace shows of the lines. The letters of a term only say where to look:
+/// what was done is read from the commands and the text themselves.
+pub(crate) struct TraceMatcher {
+    search: CueSearch,
+    /// The terms of each line.
+    terms: Vec<TraceTerms>,
+    found: Vec<(usize, u8)>,
+}
+
+/// What a line wants done, what it warns of, and what it has to be done before.
+struct TraceTerms {
+    wanted: Vec<String>,
+    avoided: Vec<String>,
+    next: Vec<String>,
+}
 
 impl TraceMatcher {
     pub(crate) fn new(map: &LineMap) -> Self {
@@ -147,6 +163,7 @@ impl TraceMatcher {
             };
             all.extend(terms(&line.cues.wanted, trace::ACTED));
             all.extend(terms(&line.cues.avoided, trace::AGAINST));
+            all.extend(terms(&line.cues.next, trace::NEXT));
             all.extend(terms(&line.cues.paths, trace::USED));
             for pointer in &line.cues.pointers {
                 // As the tool that opens dossiers may be asked for it.
@@ -155,12 +172,52 @@ impl TraceMatcher {
                 all.extend(terms(&opened, trace::OPENED | trace::USED));
             }
         }
-        Self(CueSearch::new(map, all.into_iter()))
+        let terms = map.lines().iter().map(|line| TraceTerms {
+            wanted: line.cues.wanted.clone(),
+            avoided: line.cues.avoided.clone(),
+            next: line.cues.next.clone(),
+        });
+        let terms = terms.collect();
+        Self { search: CueSearch::new(map, all.into_iter()), terms, found: Vec::new() }
     }
 
-    /// Tells what `payload` shows, line by line.
-    pub(crate) fn shown(&mut self, payload: &str, each: impl FnMut(usize, u8)) {
-        self.0.marks(payload, each);
+    /// Tells what `payload` shows of the lines, in the order in which it was done.
+    pub(crate) fn shown(&mut self, payload: &str, mut each: impl FnMut(usize, u8)) {
+        const DONE: u8 = trace::ACTED | trace::AGAINST | trace::NEXT;
+        let Self { search, terms, found } = self;
+        found.clear();
+        search.marks(payload, |line, marks| {
+            if marks & !DONE != 0 {
+                each(line, marks & !DONE);
+            }
+            if marks & DONE != 0 {
+                found.push((line, marks & DONE));
+            }
+        });
+        if found.is_empty() {
+            return;
+        }
+        for deed in deeds_of(payload) {
+            for (line, marks) in found.iter() {
+                let shown = terms[*line].shown_by(&deed, *marks);
+                if shown != 0 {
+                    each(*line, shown);
+                }
+            }
+        }
+    }
+}
+
+impl TraceTerms {
+    /// What a deed shows of the line; only `marks` may be in it.
+    fn shown_by(&self, deed: &Deed, marks: u8) -> u8 {
+        let mark = |mark: u8, is_done: &dyn Fn() -> bool| match marks & mark != 0 && is_done() {
+            true => mark,
+            false => 0,
+        };
+        mark(trace::ACTED, &|| self.wanted.iter().any(|term| deed.does(term)))
+            | mark(trace::AGAINST, &|| self.avoided.iter().any(|term| deed.may_do(term)))
+            | mark(trace::NEXT, &|| self.next.iter().any(|word| deed.is_called(word)))
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::short_digest;
 use crate::lines::LineHash;
-use crate::reading::matcher::trace::{ACTED, AGAINST, OPENED, USED};
+use crate::reading::matcher::trace::{ACTED, AGAINST, NEXT, OPENED, USED};
 
 /// How many sessions are followed at once; the ones not heard of for longest are let go.
 const MOST: usize = 256;
@@ -213,7 +213,12 @@ impl Turns {
     pub(crate) fn show(&mut self, of: TurnOf<'_>, line: &LineHash, shown: u8) {
         let turn = self.turn(of);
         if turn.lines.len() < LINES || turn.lines.contains_key(line) {
-            turn.lines.entry(line.clone()).or_default().shown |= shown;
+            let known = turn.lines.entry(line.clone()).or_default();
+            known.shown |= shown & !NEXT;
+            // What the line has to be done before came first; done in time it changes nothing.
+            if shown & NEXT != 0 && known.shown & ACTED == 0 {
+                known.shown |= NEXT;
+            }
         }
     }
 
@@ -252,7 +257,7 @@ impl Turns {
         let Some(turn) = self.known(of) else { return Vec::new() };
         let mut helped = Vec::new();
         for (hash, line) in &mut turn.lines {
-            let followed = line.shown & ACTED != 0 && line.shown & AGAINST == 0;
+            let followed = line.shown & (ACTED | AGAINST | NEXT) == ACTED;
             let counts =
                 line.trigger.as_ref().is_some_and(|trigger| trigger.is_external() || work_stands);
             if followed && counts {
@@ -286,7 +291,7 @@ impl SessionTurn {
 impl RunTurn {
     /// Whether the trace shows that the line was followed to the letter.
     pub(crate) fn followed(&self, line: &LineHash) -> bool {
-        self.shown(line) & (ACTED | AGAINST) == ACTED
+        self.shown(line) & (ACTED | AGAINST | NEXT) == ACTED
     }
 
     /// Whether the trace shows that what the line warns of was done.
@@ -336,7 +341,8 @@ mod tests {
         }
     }
 
-    /// `t` trigger of a person, `i` of a task, `a` acted, `x` acted against, `c` corrected; then
+    /// `t` trigger of a person, `i` of a task, `a` acted, `x` acted against, `n` did what it has to
+    /// be done before, `c` corrected; then
     /// how many lines are closed as having helped, by a person and by a commit.
     #[track_caller]
     fn check(deeds: &str, by_person: usize, by_commit: usize) {
@@ -348,6 +354,7 @@ mod tests {
                 'i' => turns.trigger(of_session(), &line, trigger("")),
                 'a' => turns.show(of_session(), &line, ACTED),
                 'x' => turns.show(of_session(), &line, AGAINST),
+                'n' => turns.show(of_session(), &line, NEXT),
                 _ => turns.correct(of_session(), &line),
             }
             turns = Turns::read(&turns.render());
@@ -373,6 +380,10 @@ mod tests {
         check("tax", 0, 0);
         check("tac", 0, 0);
         check("tacta", 1, 1);
+        check("tan", 1, 1);
+        check("tna", 0, 0);
+        check("tnan", 0, 0);
+        check("tnata", 1, 1);
     }
 
     #[test]

@@ -189,6 +189,7 @@ mod tests {
             "No test fails any more.",
             "Popup test is flaky since last week, never mind that one.",
             "Never mind the failing build.",
+            "Never commit that one, please, it is not done.",
             "Always rename the file in this PR.",
             "From now on sign every commit. Just kidding.",
             "From now on I sign my commits.",
