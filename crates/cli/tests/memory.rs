@@ -153,6 +153,18 @@ fn evidence_goes_from_event_to_edit_and_back() {
     --- stderr
     ");
     assert_eq!(broadcast(&env), FILE);
+    // What was put back is on record, in nobody's words, and is no help.
+    let _ = scan(&env);
+    let _ = env.spore(&["memory", "crystallize"]).code(0);
+    let why = env.spore(&["memory", "why", "L5", "--json"]).code(0).json();
+    let put_back = why["evidence"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(
+        (&put_back["signal"], &put_back["trajectory"], &why["decision"]),
+        (&json!("restored"), &json!("NEUTRAL"), &json!("judge"))
+    );
+    assert!(!put_back["evidence"].as_str().unwrap().contains('“'), "{put_back}");
+    let _ = env.spore(&["memory", "update"]).code(0);
+    assert_eq!(broadcast(&env), FILE);
     let nothing_left = env.spore(&["memory", "undo"]).code(65);
     insta::assert_snapshot!(told(&nothing_left), @"
     exit code: 65

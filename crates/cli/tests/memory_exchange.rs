@@ -78,3 +78,89 @@ fn a_line_on_trial_is_kept_back_from_a_share_of_runs_and_the_record_says_so() {
     assert!(stopped["trial"]["ended"].is_string(), "{stopped}");
     let _ = env.spore(&["memory", "trial", "L5", "--stop"]).code(65);
 }
+
+#[test]
+fn only_a_markdown_file_inside_of_the_project_is_written() {
+    let env = project();
+    env.write(".env", "KEY=1\n");
+    env.write("sub/.git/config.md", "a\n");
+    std::fs::create_dir_all(env.repo().join("docs")).unwrap();
+    let outside = env.repo().parent().unwrap().join("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    #[cfg(unix)]
+    for (link, to) in [("out", &outside), ("kept", &env.repo().join(".git"))] {
+        std::os::unix::fs::symlink(to, env.repo().join(link)).unwrap();
+    }
+    let git = read(&env, ".git/config");
+    for file in [
+        ".git/config",
+        ".git/x.md",
+        "sub/.git/config.md",
+        ".GIT/x.md",
+        ".env",
+        "Makefile",
+        ".spore/x.md",
+        "out/x.md",
+        "out/new/x.md",
+        "kept/x.md",
+        "docs/../../x.md",
+        "/x.md",
+    ] {
+        for command in ["export", "import"] {
+            let refused = env.spore(&["memory", command, file]).code(64);
+            assert!(refused.stderr.contains("Markdown"), "{}", refused.render());
+        }
+    }
+    assert_eq!((read(&env, ".git/config"), read(&env, ".env")), (git, "KEY=1\n".to_owned()));
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    let whole = env.repo().join("docs/deep/NOTES.md");
+    for (file, name) in [
+        ("./AGENTS.md", "AGENTS.md"),
+        ("docs/./RULES.MD", "docs/RULES.MD"),
+        (whole.to_str().unwrap(), "docs/deep/NOTES.md"),
+    ] {
+        let exported = env.spore(&["memory", "export", file, "--json"]).code(0).json();
+        assert_eq!(exported["file"], name);
+        assert!(read(&env, name).contains("make lint"));
+    }
+}
+
+#[test]
+fn what_a_file_says_itself_is_not_said_to_it_again() {
+    let env = project();
+    env.write(
+        "AGENTS.md",
+        "# Ours\n\nRun `make lint`\nbefore committing\n\n| a | b |\n|---|---|\n",
+    );
+    let exported = env.spore(&["memory", "export", "AGENTS.md", "--json"]).code(0).json();
+    assert_eq!(exported["lines"], 2);
+    assert_eq!(read(&env, "AGENTS.md").matches("make lint").count(), 1);
+    let imported = env.spore(&["memory", "import", "AGENTS.md", "--json"]).code(0).json();
+    assert_eq!(imported["added"], json!([]), "{imported}");
+}
+
+#[test]
+fn a_trial_is_shown_and_ends_on_record_with_its_line() {
+    let env = project();
+    let _ = trial(&env, &["--share", "0.5"]);
+    let status = env.spore(&["memory", "status"]).code(0);
+    assert!(status.stdout.contains("on trial, 0.5"), "{}", status.render());
+    let told = env.spore(&["memory", "status", "--json"]).code(0).json();
+    assert_eq!(told["lines"][2]["trial"], 0.5, "{told}");
+    for number in 1..=2 {
+        crate::memory::wrong(&env, number, "Run `make lint` before committing");
+    }
+    for pass in ["scan", "crystallize"] {
+        let _ = env.spore(&["memory", pass]).code(0);
+    }
+    let updated = env.spore(&["memory", "update", "--json"]).code(0).json();
+    let hash = told["lines"][2]["hash"].as_str().unwrap();
+    assert_eq!(updated["trials_ended"], json!([hash]), "{updated}");
+    let ended = env.spore(&["memory", "trial", hash, "--json"]).code(0).json();
+    assert!(ended["trial"]["ended"].is_string(), "{ended}");
+    // A line that a person takes out is told of as well.
+    let _ = env.spore(&["memory", "trial", "L3", "--share", "0.5"]).code(0);
+    env.write(".spore/memory/CLAUDE.md", "- Ask first, always\n");
+    let status = env.spore(&["memory", "status"]).code(0);
+    assert!(status.stdout.contains("Trials of lines no longer in the file: 1"), "{status:?}");
+}

@@ -182,6 +182,12 @@ fn a_line_that_is_imported_first_is_tested_like_any_other() {
     assert_eq!(text, format!("- {line}\n"), "people alone write it");
     let told = env.spore(&["memory", "status", "--json"]).code(0).json();
     assert!(told["lines"].as_array().unwrap().iter().any(|one| one["text"] == line), "{told}");
+    // It has a name of its own, which commands take.
+    let shown = env.spore(&["memory", "status"]).code(0);
+    assert!(shown.stdout.contains("priority.md:L1 "), "{}", shown.render());
+    let why = env.spore(&["memory", "why", "priority.md:L1", "--json"]).code(0).json();
+    assert_eq!(why["line"], "memory/priority.md:L1");
+    assert!(!shown.stdout.contains("Bytes of events"), "{}", shown.render());
 }
 
 /// Fragments of the line about `make lint`, once it was said to be wrong.

@@ -217,3 +217,23 @@ fn the_schedule_weaves_for_tasks_at_once_and_for_news_after_its_cooldown() {
     let off = env.spore(&["memory", "serve"]).code(64);
     assert!(off.stderr.contains("the schedule of memory is off"), "{}", off.render());
 }
+
+#[test]
+fn a_task_that_cannot_be_read_stays_with_its_reason_and_hides_no_other() {
+    let env = project();
+    let path = env.repo().join(".spore/memory/inbox/binary");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, [0xff, 0xfe, b'x']).unwrap();
+    assert_eq!(inbox(&env), ["binary"]);
+    let listed = env.spore(&["memory", "inbox", "list"]).code(0);
+    assert!(listed.stdout.contains("UTF-8"), "{}", listed.render());
+    add(&env, "all", "scan the events");
+    let served = env.spore(&["memory", "serve", "--ticks", "1", "--no-model"]).code(0);
+    assert!(!served.stderr.contains("error"), "{}", served.render());
+    wrong(&env, 1, LINT);
+    let woven = weave(&env, 0);
+    let tasks = woven["tasks"].as_array().unwrap();
+    let why = tasks.iter().find(|task| task["ack"] == "binary").unwrap()["why"].as_str().unwrap();
+    assert!(why.starts_with("it is not clear what it asks for: "), "{why}");
+    assert_eq!(inbox(&env), ["binary"]);
+}

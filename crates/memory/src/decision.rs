@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{RootCause, Trajectory};
+use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
 use crate::ledger::{LedgerRow, LineRecord};
 
 /// What a rule can do about a line.
@@ -52,15 +52,21 @@ const TRUSTED: [&str; 4] = ["human", "git", "ci", "check"];
 /// Decides about a line from its evidence.
 pub fn decide(entry: Option<&LineRecord>, enough: Enough) -> Decision {
     let Some(entry) = entry else { return Decision::Untested };
-    let tested: Vec<&LedgerRow> =
-        entry.rows().filter(|row| row.trajectory != Trajectory::Neutral).collect();
-    // What was seen after the line helped the last time.
-    let since = tested
-        .iter()
-        .rposition(|row| row.trajectory == Trajectory::Strengthening)
-        .map_or(0, |at| at + 1);
-    let after = &tested[since..];
-    let wrong = after.iter().filter(|row| is_wrong(row)).count();
+    let tests = |row: &&LedgerRow| {
+        row.trajectory != Trajectory::Neutral || row.signal == EvidenceSignal::Restored
+    };
+    let rows: Vec<&LedgerRow> = entry.rows().filter(tests).collect();
+    let behind = |is_it: fn(&LedgerRow) -> bool| {
+        rows.iter().rposition(|row| is_it(row)).map_or(0, |at| at + 1)
+    };
+    // What was seen after the line helped the last time; and what was said to be wrong after a person
+    // put it back, too, who had what was said before.
+    let since = behind(|row| row.trajectory == Trajectory::Strengthening);
+    let restored = behind(|row| row.signal == EvidenceSignal::Restored);
+    let is_test = |row: &&&LedgerRow| row.trajectory != Trajectory::Neutral;
+    let tested: Vec<&LedgerRow> = rows.iter().filter(is_test).copied().collect();
+    let after: Vec<&LedgerRow> = rows[since..].iter().filter(is_test).copied().collect();
+    let wrong = rows[since.max(restored)..].iter().filter(|row| is_wrong(row)).count();
     match (tested.is_empty(), after.is_empty()) {
         (true, _) => Decision::Waiting,
         (false, true) => Decision::Keep,
@@ -95,14 +101,15 @@ mod tests {
     use crate::lines::LineHash;
 
     /// `+` helped, `-` missed, `x` wrong, `m` not recalled, `o` waiting, `v` wrong by a
-    /// verifier's word, `c` by a channel's, `j` by a judge's label: one event after the other.
+    /// verifier's word, `c` by a channel's, `j` by a judge's label, `u` put back: one event after the
+    /// other.
     #[track_caller]
     fn check(seen: &str, wrong: u32, expected: Decision) {
         let mut ledger = Ledger::default();
         for (at, what) in seen.chars().enumerate() {
             let (trajectory, root_cause) = match what {
                 '+' => (Trajectory::Strengthening, None),
-                'o' => (Trajectory::Neutral, None),
+                'o' | 'u' => (Trajectory::Neutral, None),
                 '-' => (Trajectory::Weakening, None),
                 'm' => (Trajectory::Weakening, Some(RootCause::RecallMiss)),
                 _ => (Trajectory::Weakening, Some(RootCause::DirectionWrong)),
@@ -118,6 +125,10 @@ mod tests {
                 kind: kind.into(),
                 by: if what == 'j' { Decider::judge("m", "1") } else { Decider::Rule },
                 root_cause,
+                signal: match what {
+                    'u' => EvidenceSignal::Restored,
+                    _ => EvidenceSignal::Statement,
+                },
                 ..fragment("a", trajectory)
             });
         }
@@ -144,5 +155,17 @@ mod tests {
         check("+", 2, Decision::Keep);
         check("xx+", 2, Decision::Keep);
         check("-+oo", 2, Decision::Keep);
+    }
+
+    #[test]
+    fn what_a_person_put_back_is_not_removed_for_what_was_said_before() {
+        for kept in ["xxu", "xxux", "xxu-", "xuxu"] {
+            check(kept, 2, Decision::Judge);
+        }
+        check("xxuxx", 2, Decision::Remove);
+        // It is no help.
+        check("u", 2, Decision::Waiting);
+        check("+xxu", 2, Decision::Judge);
+        check("+u", 2, Decision::Keep);
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use spore_plain::line_within;
 
 use crate::cues::{DossierKind, DossierPointer};
-use crate::evidence::{RootCause, Trajectory};
+use crate::evidence::{EvidenceSignal, RootCause, Trajectory};
 use crate::fragment::short_digest;
 use crate::ledger::{Ledger, LedgerRow};
 use crate::lines::{LineHash, LineMap};
@@ -67,8 +67,10 @@ impl DossierPage<'_> {
     fn content(&self) -> String {
         let mut text = match (self.rows.first(), self.rows.last()) {
             (Some(first), Some(last)) => {
+                let tests = |row: &&&LedgerRow| row.signal != EvidenceSignal::Restored;
                 let count = |trajectory| {
-                    self.rows.iter().filter(|row| row.trajectory == trajectory).count()
+                    let rows = self.rows.iter().filter(tests);
+                    rows.filter(|row| row.trajectory == trajectory).count()
                 };
                 let seen = match self.rows.len() {
                     1 => format!("Seen once, on {}", day(&first.ts)),

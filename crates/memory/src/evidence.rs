@@ -101,6 +101,8 @@ words!(
         Helped = "helped",
         /// A window of events in which nothing touched the line.
         Coverage = "coverage",
+        /// A person took back a change of the line. It says nothing for or against the line.
+        Restored = "restored",
         /// A judge read what no rule could decide.
         Judged = "judged",
     }

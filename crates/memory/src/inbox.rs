@@ -104,7 +104,7 @@ impl Packet {
     pub fn new(ack: &str, body: &str) -> Self {
         let (marker, prose) = split_marker(body);
         let (lines, pointers) = (named_lines(prose), DossierPointer::all_in(prose));
-        let passes = passes(marker, prose, !lines.is_empty() || !pointers.is_empty());
+        let passes = passes(marker, prose);
         Self {
             ack: ack.to_owned(),
             body: body.to_owned(),
@@ -196,78 +196,171 @@ fn named_paths(prose: &str) -> Vec<String> {
     found
 }
 
-const SCAN_WORDS: [&str; 5] = ["scan", "rescan", "events", "spine", "evidence"];
-const DOSSIER_WORDS: [&str; 9] = [
-    "dossier",
-    "dossiers",
-    "page",
-    "pages",
-    "pointer",
-    "pointers",
+/// What a verb asks for, and what it has to be asked of. Without such an object a verb is not for
+/// memory, and a page is any page.
+const ASKED: [(PassKind, &[&str], &[&str]); 3] = [
+    (
+        PassKind::Scan,
+        &["scan", "rescan", "read", "search"],
+        &["event", "events", "spine", "evidence", "log"],
+    ),
+    (
+        PassKind::Crystallize,
+        &["crystallize", "fold", "rebuild", "refresh", "repair", "resolve", "update", "write"],
+        &["dossier", "dossiers", "pointer", "pointers", "ledger", "fragments", "evidence"],
+    ),
+    (
+        PassKind::Update,
+        &[
+            "compact", "compress", "prune", "repair", "rewrite", "remove", "update", "sharpen",
+            "shorten", "tidy",
+        ],
+        &["line", "lines", "rule", "rules", "memory", "broadcast", "claude.md"],
+    ),
+];
+/// Verbs that only memory is asked with: alone they say enough.
+const OWN_VERBS: [(&str, PassKind); 5] = [
+    ("scan", PassKind::Scan),
+    ("rescan", PassKind::Scan),
+    ("crystallize", PassKind::Crystallize),
+    ("prune", PassKind::Update),
+    ("compact", PassKind::Update),
+];
+/// What is missing is to be written.
+const LACKING: [&str; 4] = ["missing", "unresolved", "broken", "stale"];
+/// Words that may stand before a verb, and between it and its object.
+const POLITE: [&str; 6] = ["please", "then", "and", "also", "now", "first"];
+const BETWEEN: [&str; 30] = [
+    "the",
+    "a",
+    "an",
+    "all",
+    "any",
+    "every",
+    "each",
+    "this",
+    "that",
+    "these",
+    "those",
+    "our",
+    "its",
+    "of",
+    "in",
+    "at",
+    "from",
+    "recent",
+    "new",
+    "latest",
+    "last",
+    "old",
+    "stale",
+    "obsolete",
+    "wrong",
+    "missing",
     "unresolved",
-    "crystallize",
-    "ledger",
-];
-const UPDATE_WORDS: [&str; 9] = [
-    "compact",
-    "compress",
-    "prune",
-    "repair",
-    "rewrite",
-    "remove",
-    "update",
-    "sharpen",
-    "claude.md",
-];
-/// What memory can be asked about. Without one of these a verb is not for memory, and a page is any
-/// page.
-const OBJECTS: [&str; 15] = [
-    "dossier",
-    "dossiers",
-    "crystallize",
     "memory",
-    "claude.md",
-    "line",
-    "lines",
-    "rule",
-    "rules",
     "broadcast",
-    "events",
-    "spine",
-    "fragments",
-    "evidence",
-    "ledger",
+    "file",
 ];
-/// Verbs that only memory is asked with.
-const OWN_VERBS: [&str; 4] = ["prune", "compact", "compress", "rescan"];
+/// Who says one of these may want the contrary.
+const DENIALS: [&str; 8] = ["not", "no", "never", "don't", "doesn't", "nothing", "without", "stop"];
 /// The one task that says all in its marker.
 const COMPRESS: &str = "memory:claude-compress";
 
 /// The least that a task needs, by its words. Evidence flows one way, so from the first pass
 /// that is needed to the last all of them run. A marker is transport, but for the one that asks
-/// for the file to be compressed.
-fn passes(marker: Option<&str>, prose: &str, names_something: bool) -> Vec<PassKind> {
-    let text = prose.to_lowercase();
-    let words: Vec<&str> = text
-        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-'))
-        .map(|word| word.trim_matches(['.', '-']))
-        .collect();
-    let has = |known: &[&str]| known.iter().any(|word| words.contains(word));
-    let compresses = marker == Some(COMPRESS);
-    let dossier = has(&DOSSIER_WORDS);
-    if !(compresses || names_something || has(&OWN_VERBS) || has(&OBJECTS)) {
+/// for the file to be compressed. A question, and what says no, is unclear: it stays.
+fn passes(marker: Option<&str>, prose: &str) -> Vec<PassKind> {
+    let text = prose.to_lowercase().replace('’', "'");
+    let is_denied = words_of(&text).any(|word| DENIALS.contains(&word));
+    let is_unclear = is_denied || text.contains('?');
+    let mut needed: Vec<PassKind> = Vec::new();
+    if marker == Some(COMPRESS) {
+        needed.push(PassKind::Update);
+    } else if is_unclear {
         return Vec::new();
     }
-    let (scan, update) = (has(&SCAN_WORDS), compresses || has(&UPDATE_WORDS));
-    let (first, last) = match (scan, dossier, update) {
-        (false, false, false) => return Vec::new(),
-        (true, _, true) => (PassKind::Scan, PassKind::Update),
-        (true, _, false) => (PassKind::Scan, PassKind::Crystallize),
-        (false, true, true) => (PassKind::Crystallize, PassKind::Update),
-        (false, true, false) => (PassKind::Crystallize, PassKind::Crystallize),
-        (false, false, true) => (PassKind::Update, PassKind::Update),
+    let apart = |c: char| matches!(c, ',' | ';' | '!' | '\n' | '(');
+    for clause in text.split(". ").flat_map(|part| part.split(apart)) {
+        for part in clause.split(" and ").flat_map(|part| part.split(" then ")) {
+            needed.extend(asked_of(part));
+        }
+    }
+    match (needed.iter().min(), needed.iter().max()) {
+        (Some(first), Some(last)) => {
+            // Fragments that no ledger has are of no use.
+            let last = last.max(&PassKind::Crystallize);
+            PassKind::ALL.into_iter().filter(|pass| (first..=last).contains(&pass)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| {
+        !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-' | '/' | ':' | '\'' | '[' | ']')
+    })
+    .map(|word| word.trim_matches(['.', '-', ':', '\'']))
+    .filter(|word| !word.is_empty())
+}
+
+/// The passes that a clause asks for: a verb at its beginning, and behind it what it is asked of; or
+/// something of memory's that is said to be missing.
+fn asked_of(clause: &str) -> Vec<PassKind> {
+    let words: Vec<&str> = words_of(clause).skip_while(|word| POLITE.contains(word)).collect();
+    let Some((verb, behind)) = words.split_first() else { return Vec::new() };
+    let mut found: Vec<PassKind> = Vec::new();
+    if behind.is_empty() {
+        found.extend(OWN_VERBS.iter().filter(|(own, _)| own == verb).map(|(_, pass)| *pass));
+    }
+    let object = behind.iter().find(|word| {
+        !BETWEEN.contains(word) || ASKED.iter().any(|(.., objects)| objects.contains(word))
+    });
+    for (pass, verbs, objects) in ASKED {
+        let is_object = |word: &&&str| match pass {
+            PassKind::Scan => objects.contains(*word),
+            PassKind::Crystallize => objects.contains(*word) || word.starts_with("[["),
+            PassKind::Update => objects.contains(*word) || names_line(word),
+        };
+        // A line of code is not one of memory's.
+        let is_elsewhere = pass != PassKind::Scan && is_of_something_else(behind);
+        if verbs.contains(verb) && object.is_some_and(|object| is_object(&object)) && !is_elsewhere
+        {
+            found.push(pass);
+        }
+    }
+    // "Repair the pointer in CLAUDE.md": where it stands is changed, too.
+    if found == [PassKind::Crystallize] && behind.contains(&"claude.md") {
+        found.push(PassKind::Update);
+    }
+    let is_dossier =
+        |word: &&str| word.starts_with("[[") || matches!(*word, "dossier" | "dossiers");
+    let subject = words.iter().find(|word| !BETWEEN.contains(*word));
+    if found.is_empty()
+        && subject.is_some_and(is_dossier)
+        && words.last().is_some_and(|word| LACKING.contains(word))
+    {
+        found.push(PassKind::Crystallize);
+    }
+    found
+}
+
+/// Whether words say that what is asked for is part of something that is none of memory's.
+fn is_of_something_else(words: &[&str]) -> bool {
+    let mut rest = words.iter();
+    let Some(_) = rest.find(|word| matches!(**word, "of" | "in" | "from")) else { return false };
+    let Some(what) = rest.find(|word| !BETWEEN.contains(*word) || **word == "memory") else {
+        return false;
     };
-    PassKind::ALL.into_iter().filter(|pass| (first..=last).contains(pass)).collect()
+    let is_known = ASKED.iter().any(|(.., objects)| objects.contains(what));
+    !is_known && !what.starts_with("[[") && !names_line(what)
+}
+
+fn names_line(word: &str) -> bool {
+    let bare = word.rsplit(':').next().unwrap_or_default();
+    bare.strip_prefix('l').is_some_and(|digits| digits.parse::<u32>().is_ok())
+        || word.parse::<crate::lines::LineHash>().is_ok()
+        || word.ends_with("claude.md")
 }
 
 #[cfg(test)]
@@ -299,6 +392,16 @@ mod tests {
             "the pointer device is unresolved",
             "scandalous recent news",
             "[memory:hello] good morning",
+            "Do not remove any line, ever.",
+            "Never scan the events.",
+            "update the readme lines about installation",
+            "What is the weather like on page 3 of the ledger?",
+            "Could you scan the events?",
+            "prune the apple trees",
+            "remove the line of code in parser.rs that logs",
+            "the memory of the server is missing",
+            "write the evidence of the theft down for the police",
+            "people say the rules should be updated",
         ] {
             let marker = if unclear.starts_with('[') { "memory:hello" } else { "" };
             check(&format!("a.md: {unclear}"), &format!("a.md [{marker}] {{}} "));
@@ -319,6 +422,9 @@ mod tests {
         );
         check("a: rewrite L3 and L3", "a [] {L3} update");
         check("a: the dossier of ada is missing", "a [] {} crystallize");
+        check("a: please compact memory/CLAUDE.md", "a [] {} update");
+        check("a: Rescan the spine, then refresh the ledger.", "a [] {} scan+crystallize");
+        check("a: Remove all stale lines of memory.", "a [] {} update");
         check("a: repair the pointer in CLAUDE.md", "a [] {} crystallize+update");
     }
 

@@ -266,7 +266,11 @@ impl LineMap {
         if let Some(number) = number_in(typed) {
             return self.at(number).into_iter().collect();
         }
-        if let Ok(place @ LinePlace::Priority(_)) = typed.parse() {
+        let whole = match typed.starts_with("priority.md:") {
+            true => format!("memory/{typed}"),
+            false => typed.to_owned(),
+        };
+        if let Ok(place @ LinePlace::Priority(_)) = whole.parse() {
             return self.lines.iter().filter(|line| line.place == place).collect();
         }
         let by_hash = |line: &&ToldLine| typed.len() >= 4 && line.hash.as_str().starts_with(typed);
@@ -419,7 +423,13 @@ mod tests {
         let map = LineMap::read("@priority.md\n\n- Ask first\n").with_priority("# P\n- Stop\n");
         let places: Vec<String> = map.lines().iter().map(ToldLine::reference).collect();
         assert_eq!(places, ["memory/priority.md:L2", "memory/CLAUDE.md:L3"]);
-        for (typed, found) in [("L2", ""), ("L3", "Ask first"), (&places[0], "Stop")] {
+        for (typed, found) in [
+            ("L2", ""),
+            ("L3", "Ask first"),
+            (&places[0], "Stop"),
+            ("priority.md:L2", "Stop"),
+            ("priority.md:L3", ""),
+        ] {
             let text: Vec<&str> = map.find(typed).iter().map(|line| line.text.as_str()).collect();
             assert_eq!(text.join(","), found, "{typed}");
         }

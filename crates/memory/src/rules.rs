@@ -44,6 +44,8 @@ use crate::signals::DECLARED;
 pub const FEEDBACK: &str = "memory.feedback";
 pub const INSTRUCTION: &str = "memory.instruction";
 pub const PREFERENCE: &str = "memory.preference";
+/// A person took back an update: the line that it had changed is there again.
+pub const RESTORED: &str = "memory.restored";
 const EDITED: &str = "correction.edited";
 const REVERTED: &str = "correction.reverted";
 
@@ -165,6 +167,7 @@ pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
     let is_new = related.is_empty() && quoting == Quoting::Nothing && !shares_name(heard, map);
     match heard.what.as_ref() {
         FEEDBACK => statement(heard, map).into_iter().collect(),
+        RESTORED => restored(heard, map).into_iter().collect(),
         EDITED | REVERTED => match heard.kind == "git" {
             true => corrections(heard, related, map, told),
             false => Vec::new(),
@@ -356,6 +359,30 @@ fn statement(heard: &AdmittedEvent<'_>, map: &LineMap) -> Option<RuleDecision> {
     })
 }
 
+#[derive(Deserialize)]
+struct RestoredLine {
+    line: LineHash,
+}
+
+/// What is on record of a line whose change a person took back: that, and no word of theirs. It holds
+/// off the rule that changed the line, until more is said against it.
+fn restored(heard: &AdmittedEvent<'_>, map: &LineMap) -> Option<RuleDecision> {
+    let said: RestoredLine =
+        serde_json::from_str(heard.payload).ok().filter(|_| heard.kind == "human")?;
+    let line = map.lines().iter().position(|line| line.hash == said.line)?;
+    Some(RuleDecision {
+        line: Some(line),
+        trajectory: Trajectory::Neutral,
+        signal: EvidenceSignal::Restored,
+        root_cause: None,
+        evidence: vec!["A person took back the update that had changed this line.".to_owned()],
+        reason: format!(
+            "This leaves `{}` as it is: only what is said after it counts toward another change.",
+            map.lines()[line].reference()
+        ),
+    })
+}
+
 fn corrections(
     heard: &AdmittedEvent<'_>,
     related: &[Related],
@@ -534,6 +561,16 @@ mod tests {
             check("human", FEEDBACK, &payload, &[], "");
         }
         check("human", "chat.message", &json!({ "line": hash, "activation": "missed" }), &[], "");
+    }
+
+    #[test]
+    fn a_line_that_was_put_back_is_neither_helped_nor_harmed_by_it() {
+        let payload = json!({ "line": LineHash::of("Run the tests") });
+        check("human", RESTORED, &payload, &[], "NEUTRAL 2");
+        for kind in ["channel", "ci", "git"] {
+            check(kind, RESTORED, &payload, &[], "");
+        }
+        check("human", RESTORED, &json!({ "line": "Run the tests" }), &[], "");
     }
 
     #[test]

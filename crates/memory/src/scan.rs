@@ -42,6 +42,30 @@ pub fn scan(reader: &mut EventReader, task: &ScanTask<'_>) -> Result<Scanned, Pa
 
 /// Returns whether an event from outside is behind `reader`'s cursor.
 pub fn has_external(reader: &mut EventReader, stop: &dyn Fn() -> bool) -> Result<bool, PassError> {
+    let mut has_any = false;
+    each_external(reader, stop, |_| {
+        has_any = true;
+        false
+    })?;
+    Ok(has_any)
+}
+
+/// Returns how many bytes the events from outside have that are behind `reader`'s cursor.
+pub fn external_bytes(reader: &mut EventReader, stop: &dyn Fn() -> bool) -> Result<u64, PassError> {
+    let mut bytes: u64 = 0;
+    each_external(reader, stop, |length| {
+        bytes += length as u64;
+        true
+    })?;
+    Ok(bytes)
+}
+
+/// Goes through the events from outside by their length, as long as `each` says so.
+fn each_external(
+    reader: &mut EventReader,
+    stop: &dyn Fn() -> bool,
+    mut each: impl FnMut(usize) -> bool,
+) -> Result<(), PassError> {
     let mut read: u64 = 0;
     loop {
         read += 1;
@@ -53,16 +77,17 @@ pub fn has_external(reader: &mut EventReader, stop: &dyn Fn() -> bool) -> Result
                 Ok(header) => header,
                 Err(error) => return Some(Err(error)),
             };
-            Some(Ok(matches!(header.gate(), Passage::External(_))))
+            let is_external = matches!(header.gate(), Passage::External(_));
+            Some(Ok(is_external.then_some(line.len() + 1)))
         });
         match next {
-            None => return Ok(false),
-            Some(Ok(true)) => return Ok(true),
+            None => return Ok(()),
+            Some(Ok(Some(length))) if !each(length) => return Ok(()),
             Some(Err(SpineProblem { what: Flaw::Unreadable(error), partition, offset })) => {
                 let what = Flaw::Unreadable(error);
                 return Err(PassError::Unreadable(SpineProblem { partition, offset, what }));
             }
-            Some(Ok(false) | Err(_)) => {}
+            Some(Ok(_) | Err(_)) => {}
         }
     }
 }

@@ -104,7 +104,7 @@ pub struct EventSource {
 }
 
 /// The types of events that Spore's own writers alone put on the spine.
-const OWN_TYPES: [&str; 40] = [
+const OWN_TYPES: [&str; 41] = [
     "bounce.closed",
     "bounce.started",
     "campaign.changed",
@@ -123,6 +123,7 @@ const OWN_TYPES: [&str; 40] = [
     "memory.crystallized",
     "memory.imported",
     "memory.judged",
+    "memory.restored",
     "memory.scanned",
     "memory.undone",
     "memory.updated",

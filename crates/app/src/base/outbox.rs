@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 use spore_effects::Effect;
-use spore_memory::rules::FEEDBACK;
 use spore_model::{Event, EventSource, RunId, SourceKind, TraceId, is_own_type};
 use spore_store::Journal;
 use spore_store::spine::Spine;
@@ -25,9 +24,8 @@ impl Events<'_> {
         run: RunId,
         payload: Value,
     ) -> Event {
-        // A type that is not reserved for Spore a session could append as well. A line's feedback
-        // is for people too.
-        debug_assert!(is_own_type(what) || what == FEEDBACK, "{what}");
+        // A type that is not reserved for Spore a session could append as well.
+        debug_assert!(is_own_type(what), "{what}");
         Event {
             id: self.around.ids.event(),
             ts: self.around.clock.now(),

@@ -65,9 +65,12 @@ pub(crate) fn carried_files(dir: &Path, depth: u32) -> Vec<PathBuf> {
     found
 }
 
+/// Below the project's own directory: the lines on trial.
+pub(crate) const TRIALS: &str = "memory/state/trials.json";
+
 /// Where the trials of lines are.
 pub(crate) fn trials_file(workspace: &Workspace) -> PathBuf {
-    workspace.spore_dir().join("memory/state/trials.json")
+    workspace.spore_dir().join(TRIALS)
 }
 
 /// What the record beside a task file says: what it carried, and why each of its files.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spore_memory::decision::{Decision, decide};
 use spore_memory::edit::diff;
+use spore_memory::foreign::sentences_of;
 use spore_memory::inbox::Terminal;
 use spore_memory::lines::{BROADCAST, LineHash, LineMap};
 use spore_memory::markers::{BadMarkers, block, put_block, without_block};
@@ -45,7 +46,12 @@ pub fn export_memory(around: &Surroundings, file: &Path) -> Result<MemoryExporte
     refuse_within(around, &workspace.journal(&config)?, "export what every session is told")?;
     let (path, name) = inside(&workspace, file)?;
     let before = read_text(&path)?.unwrap_or_default();
-    let lines = broadcast_lines(&workspace)?;
+    // What the file says itself its readers are told already.
+    let theirs = without_block(&before, EXPORTED).map_err(|bad| unpaired(&name, bad))?;
+    let theirs: Vec<LineHash> =
+        sentences_of(&theirs).iter().map(|text| LineHash::of(text)).collect();
+    let mut lines = broadcast_lines(&workspace)?;
+    lines.retain(|(_, _, text)| !theirs.contains(&LineHash::of(text)));
     let content: String = lines.iter().map(|(_, _, text)| format!("- {text}\n")).collect();
     let after = put_block(&before, EXPORTED, &content).map_err(|bad| unpaired(&name, bad))?;
     if after != before {
@@ -59,22 +65,60 @@ fn unpaired(name: &str, bad: BadMarkers) -> Error {
         .hint("look for lines that begin with `<!-- spore:` and mend or remove them")
 }
 
-/// A file of the project, by its path from the root.
+/// A Markdown file of the project, by its path from the root. Links must not lead out of it, nor to
+/// what git or Spore keeps there.
 fn inside(workspace: &Workspace, file: &Path) -> Result<(PathBuf, String)> {
-    let is_plain = file.components().all(|part| matches!(part, Component::Normal(_)));
-    let path = workspace.root().join(file);
+    let shown = spore_plain::path(file);
     let refuse = |why: &str| {
-        let shown = spore_plain::path(file);
-        Err(Error::new(Fault::Usage, format!("{shown} {why}"))
-            .hint("name a Markdown file of the project from its root: CLAUDE.md or AGENTS.md"))
+        Error::new(Fault::Usage, format!("{shown} {why}"))
+            .hint("name a Markdown file of the project from its root: CLAUDE.md or AGENTS.md")
     };
-    if !is_plain || file.as_os_str().is_empty() || file.starts_with(".spore") {
-        return refuse("is not a file of the project");
+    let root = workspace.root();
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let below = match file.is_absolute() {
+        true => file.strip_prefix(root).or_else(|_| file.strip_prefix(&real_root)).ok(),
+        false => Some(file),
+    };
+    let parts = below.and_then(plain_parts).filter(|parts| !parts.is_empty());
+    let Some(parts) = parts else { return Err(refuse("is not a file of the project")) };
+    if !parts.last().is_some_and(|name| is_markdown(name)) {
+        return Err(refuse("is no Markdown file"));
     }
+    let path = root.join(parts.iter().collect::<PathBuf>());
     if path.is_symlink() || path.is_dir() {
-        return refuse("is not a file itself");
+        return Err(refuse("is not a file itself"));
     }
-    Ok((path, file.display().to_string()))
+    // The nearest directory that is there: those below it are made, and are no links.
+    let real = path.ancestors().skip(1).find_map(|dir| dir.canonicalize().ok());
+    let real = real.as_deref().and_then(|dir| dir.strip_prefix(&real_root).ok());
+    if real.and_then(plain_parts).is_none() {
+        return Err(refuse("is not a file of the project"));
+    }
+    Ok((path, parts.join("/")))
+}
+
+/// The parts of a path that leads downward and into nothing that git or Spore keeps.
+fn plain_parts(path: &Path) -> Option<Vec<String>> {
+    let kept = |name: &str| {
+        [".git", ".spore"].iter().any(|kept| name.trim_end_matches('.').eq_ignore_ascii_case(kept))
+    };
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::Normal(name) => {
+                parts.push(name.to_str().filter(|name| !kept(name))?.to_owned());
+            }
+            _ => return None,
+        }
+    }
+    Some(parts)
+}
+
+fn is_markdown(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| {
+        ["md", "markdown", "mdx"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+    })
 }
 
 /// What an import did.
@@ -153,14 +197,15 @@ fn plan(pass: &Pass<'_>, settings: &ImportSettings) -> Result<MemoryImported> {
     let mut content = String::new();
     let mut hashes: Vec<LineHash> = Vec::new();
     let (ledger, enough) = (pass.places.ledger()?, enough(pass.config));
-    for line in LineMap::read(&theirs).lines() {
+    for text in sentences_of(&theirs) {
+        let hash = LineHash::of(&text);
         // What people said often enough to be wrong an update has removed, or will.
-        if decide(ledger.entry(&line.hash), enough) == Decision::Remove {
+        if decide(ledger.entry(&hash), enough) == Decision::Remove {
             continue;
         }
-        if known.by_hash(&line.hash).is_none() && !hashes.contains(&line.hash) {
-            hashes.push(line.hash.clone());
-            content.push_str(&format!("- {}\n", line.text));
+        if known.by_hash(&hash).is_none() && !hashes.contains(&hash) {
+            hashes.push(hash);
+            content.push_str(&format!("- {text}\n"));
         }
     }
     let old = block(&before, &block_name).map_err(|bad| unpaired(BROADCAST, bad))?;

@@ -20,6 +20,9 @@ const MOST_BYTES: usize = 64 << 10;
 pub struct InboxTask {
     #[serde(flatten)]
     pub packet: Packet,
+    /// Why its file cannot be read; it is unclear then, and stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 /// Adds a task and returns it. Under a name that is taken nothing is written.
@@ -52,7 +55,7 @@ pub fn add_inbox_task(around: &Surroundings, body: &str, name: Option<&str>) -> 
         }
         _ => failed(error),
     })?;
-    Ok(InboxTask { packet: Packet::new(&name, body) })
+    Ok(InboxTask { packet: Packet::new(&name, body), unreadable: None })
 }
 
 /// Lists the tasks that wait, by name.
@@ -60,14 +63,22 @@ pub fn list_inbox(around: &Surroundings) -> Result<Vec<InboxTask>> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
     let names = MemoryPlaces::of(&workspace).inbox_names()?;
-    names.iter().map(|name| Ok(InboxTask { packet: packet(&workspace, name)? })).collect()
+    let task = |name: &String| {
+        let task = packet(&workspace, name).map(|packet| InboxTask { packet, unreadable: None });
+        // One that cannot be read hides no other.
+        task.unwrap_or_else(|error| InboxTask {
+            packet: Packet::new(name, ""),
+            unreadable: Some(error.to_string()),
+        })
+    };
+    Ok(names.iter().map(task).collect())
 }
 
 /// Shows one task.
 pub fn show_inbox_task(around: &Surroundings, name: &str) -> Result<InboxTask> {
     let workspace = Workspace::find(around)?;
     workspace.check_initialised()?;
-    Ok(InboxTask { packet: packet(&workspace, name)? })
+    Ok(InboxTask { packet: packet(&workspace, name)?, unreadable: None })
 }
 
 /// Reads a task of the inbox.

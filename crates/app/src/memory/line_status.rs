@@ -1,7 +1,5 @@
 //! `spore memory status` and `why`: how the lines stand, and what that rests on.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use spore_memory::decision::{Decision, Enough, decide};
 use spore_memory::dossier;
@@ -9,11 +7,13 @@ use spore_memory::evidence::{Decider, EvidenceSignal, RootCause, Trajectory};
 use spore_memory::ledger::{Ledger, LineRecord};
 use spore_memory::lines::{LineHash, LineMap, LinePlace, PRIORITY, ToldLine};
 use spore_memory::pending::Touch;
-use spore_store::spine::Cursor;
+use spore_memory::scan::external_bytes;
+use spore_store::spine::{Cursor, Spine};
 
 use super::crystallize::FoldedLedger;
 use super::places::MemoryPlaces;
 use super::scan::{OWN_EVENTS, ScannerState};
+use super::trial::open_trials;
 use super::update::{LineDecision, ambiguous, line_decision, no_such_line};
 use crate::knowledge::carried_runs::{CarriedRuns, carried_runs};
 use crate::knowledge::ledger::{enough, told_map};
@@ -42,7 +42,11 @@ pub struct MemoryStatus {
     /// Dossiers that a line points to and that are not written yet.
     pub missing_dossiers: Vec<String>,
     pub inbox: Vec<String>,
-    /// How far the project's own events were read; how many bytes lie behind that.
+    /// Lines on trial that the file no longer has: a person took them out or wrote them anew.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials_without_line: Vec<LineHash>,
+    /// How far the project's own events were read; how many bytes of events from outside lie behind
+    /// that. What Spore tells of itself, no scan has to read.
     pub scanned_to: Option<Cursor>,
     pub unscanned_bytes: u64,
 }
@@ -56,6 +60,9 @@ pub struct LineStanding {
     pub pending: usize,
     /// How the newest runs did that carried it. Carried is not helped.
     pub carried: CarriedRuns,
+    /// From which share of runs it is withheld, while it is on trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<f64>,
     /// How it stood after each piece of evidence, the newest last.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trend: String,
@@ -71,11 +78,13 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
     let pending = places.read_pending(config.memory.pending_per_line as usize)?;
     let enough = enough(&config);
     let carried = carried_runs(&workspace, &workspace.journal(&config)?)?;
+    let trials = open_trials(&places)?;
     let standing = |line: &ToldLine| LineStanding {
         decision: decision(line, &on_record, enough),
         text: line.text.clone(),
         pending: pending.of_line(&line.hash).count(),
         carried: carried.get(&line.hash).copied().unwrap_or_default(),
+        trial: trials.iter().find(|trial| trial.line == line.hash).map(|trial| trial.share),
         trend: on_record.entry(&line.hash).map(LineRecord::sparkline).unwrap_or_default(),
     };
     let exists = |pointer: &spore_memory::cues::DossierPointer| {
@@ -102,7 +111,12 @@ pub fn memory_status(around: &Surroundings) -> Result<MemoryStatus> {
         pending_older: pending.older(),
         missing_dossiers: missing.iter().map(|path| format!("memory/{path}")).collect(),
         inbox: places.inbox_names()?,
-        unscanned_bytes: unscanned(&workspace, scanned_to.as_ref()),
+        trials_without_line: trials
+            .iter()
+            .filter(|trial| folded.map.by_hash(&trial.line).is_none())
+            .map(|trial| trial.line.clone())
+            .collect(),
+        unscanned_bytes: unscanned(around, &workspace, scanned_to.as_ref()),
         scanned_to,
     })
 }
@@ -119,23 +133,11 @@ fn scanned_to(places: &MemoryPlaces) -> Result<Option<Cursor>> {
     Ok(state.places.get(OWN_EVENTS).map(|known| known.cursor.clone()))
 }
 
-/// How much of the project's own events no scan has read.
-fn unscanned(workspace: &Workspace, from: Option<&Cursor>) -> u64 {
-    let Ok(entries) = std::fs::read_dir(workspace.events_dir()) else { return 0 };
-    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name().into_string().unwrap_or_default();
-        if let (Some(day), Ok(metadata)) = (name.strip_suffix(".jsonl"), entry.metadata()) {
-            sizes.insert(day.to_owned(), metadata.len());
-        }
-    }
-    let Some(from) = from else { return sizes.values().sum() };
-    let behind = |(day, size): (&String, &u64)| match day.cmp(&from.partition) {
-        std::cmp::Ordering::Less => 0,
-        std::cmp::Ordering::Equal => size.saturating_sub(from.offset),
-        std::cmp::Ordering::Greater => *size,
-    };
-    sizes.iter().map(behind).sum()
+/// How much of the events from outside no scan has read.
+fn unscanned(around: &Surroundings, workspace: &Workspace, from: Option<&Cursor>) -> u64 {
+    let mut reader =
+        Spine::new(workspace.events_dir()).read_from(&from.cloned().unwrap_or_default());
+    external_bytes(&mut reader, &|| around.interrupt.is_raised()).unwrap_or_default()
 }
 
 /// What is known about one line.
@@ -270,7 +272,7 @@ fn in_words(decision: Decision, enough: Enough) -> String {
         Decision::Waiting => "it waits for its trigger, which is no reason to drop it".to_owned(),
         Decision::Judge => format!(
             "it failed, but was not said to be wrong {} times by people or their tools since it \
-             last helped: what to do about it is for a judge",
+             last helped or was put back: what to do about it is for a judge",
             enough.wrong
         ),
         Decision::Remove => {

@@ -46,6 +46,7 @@ pub use scan::{LineEvidence, MemoryScanned, scan_memory};
 pub use serve::{MemoryServer, ServerTick};
 pub use spore_memory::decision::Decision;
 pub use spore_memory::inbox::Terminal;
+pub use spore_memory::lines::PRIORITY;
 pub use trial::{TrialArm, TrialDeed, TrialFinding, TrialReport, try_line};
 pub use undo::{MemoryUndone, undo_memory};
 pub use update::{LineDecision, MemoryUpdated, RewrittenLine, update_memory};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use spore_config::Config;
 use spore_effects::files::Lock;
 use spore_memory::inbox::{Packet, PassKind, Terminal};
-use spore_memory::rules::FEEDBACK;
+use spore_memory::rules::RESTORED;
 use spore_model::{
     Event, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind, StepKey,
 };
@@ -57,8 +57,8 @@ pub(super) trait Report: Serialize + DeserializeOwned {
     fn ending(&mut self) -> &mut PassEnding;
     /// What the spine is told: counts and references, never content.
     fn told(&self) -> (&'static str, Value);
-    /// What the person who asked has said about lines by asking: evidence for the next scan.
-    fn statements(&self) -> Vec<Value> {
+    /// The lines that the person who asked has put back: on record for the next scan.
+    fn restored(&self) -> Vec<Value> {
         Vec::new()
     }
 }
@@ -275,8 +275,8 @@ impl<'a> Pass<'a> {
                 ..totals
             };
             let finished = json!({ "outcome": ending.outcome(), "reason": ending.result });
-            let said = report.statements().into_iter();
-            entry.events.extend(said.map(|said| self.event(SourceKind::Human, FEEDBACK, said)));
+            let restored = report.restored().into_iter();
+            entry.events.extend(restored.map(|line| self.event(SourceKind::Human, RESTORED, line)));
             entry.events.push(self.event(SourceKind::Meta, what, payload));
             entry.events.push(self.event(SourceKind::Runner, "run.finished", finished));
             entry.runs.push((self.run, change));

@@ -114,8 +114,8 @@ fn state_file(places: &MemoryPlaces) -> PathBuf {
 fn inbox_mark(places: &MemoryPlaces, names: &[String]) -> Result<Option<String>> {
     let mut held = String::new();
     for name in names {
-        let body = places.read(&places.inbox().join(name))?.unwrap_or_default();
-        held.push_str(&format!("{name}\n{}\n{body}", body.len()));
+        let body = std::fs::read(places.inbox().join(name)).unwrap_or_default();
+        held.push_str(&format!("{name}\n{}\n{}", body.len(), String::from_utf8_lossy(&body)));
     }
     Ok((!names.is_empty()).then(|| short_digest(&held)))
 }

@@ -14,7 +14,7 @@ use spore_store::{Journal, RunQuery};
 use super::line_status::why_line;
 use super::places::MemoryPlaces;
 use crate::base::files::{pretty, read_text};
-use crate::knowledge::carried::{told_lines, trials_file};
+use crate::knowledge::carried::{TRIALS, told_lines};
 use crate::session::within::refuse_within;
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -80,13 +80,13 @@ pub fn try_line(around: &Surroundings, typed: &str, deed: TrialDeed) -> Result<T
     let config = workspace.config(around, &[])?;
     let journal = workspace.journal(&config)?;
     let places = MemoryPlaces::of(&workspace);
-    let mut trials = read_trials(&places.read(&trials_file(&workspace))?.unwrap_or_default());
+    let mut trials = read_trials(&places.read(&places.path(TRIALS))?.unwrap_or_default());
     let now = around.clock.now();
     if deed != TrialDeed::Report {
         refuse_within(around, &journal, "put a line on trial")?;
         let _alone = places.lock()?;
         change(&mut trials, &line.hash, deed, now)?;
-        around.write_file(&trials_file(&workspace), pretty(&trials)?.as_bytes())?;
+        around.write_file(&places.path(TRIALS), pretty(&trials)?.as_bytes())?;
     }
     let trial = trials.into_iter().rev().find(|trial| trial.line == line.hash);
     let trial = trial.ok_or_else(|| {
@@ -94,6 +94,28 @@ pub fn try_line(around: &Surroundings, typed: &str, deed: TrialDeed) -> Result<T
             .hint(format!("start one: spore memory trial {} --share 0.5", line.hash))
     })?;
     report(&workspace, &journal, trial, line.text)
+}
+
+/// The trials that are under way.
+pub(super) fn open_trials(places: &MemoryPlaces) -> Result<Vec<LineTrial>> {
+    let trials = read_trials(&places.read(&places.path(TRIALS))?.unwrap_or_default());
+    Ok(trials.into_iter().filter(LineTrial::is_open).collect())
+}
+
+/// Ends the trials of lines that runs are no longer told as they were.
+pub(super) fn end_trials(
+    around: &Surroundings,
+    places: &MemoryPlaces,
+    lines: &[LineHash],
+    at: &str,
+) -> Result<()> {
+    let path = places.path(TRIALS);
+    let mut trials = read_trials(&places.read(&path)?.unwrap_or_default());
+    let is_meant = |trial: &&mut LineTrial| trial.is_open() && lines.contains(&trial.line);
+    for trial in trials.iter_mut().filter(is_meant) {
+        trial.ended = Some(at.to_owned());
+    }
+    around.write_file(&path, pretty(&trials)?.as_bytes())
 }
 
 fn change(

@@ -35,11 +35,10 @@ impl Report for MemoryUndone {
         ("memory.undone", json!({ "update": self.update, "restored": self.restored }))
     }
 
-    /// A user who takes a removal back speaks for the line; else the next update would remove it
-    /// again.
-    fn statements(&self) -> Vec<Value> {
-        let spoken_for = |hash: &LineHash| json!({ "line": hash, "activation": "activated", "note": "its removal was undone" });
-        self.restored.iter().map(spoken_for).collect()
+    /// Else the next update would change them again for the same reasons.
+    fn restored(&self) -> Vec<Value> {
+        let of_line = |hash: &LineHash| json!({ "line": hash, "update": self.update });
+        self.restored.iter().map(of_line).collect()
     }
 }
 

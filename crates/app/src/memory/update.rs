@@ -18,6 +18,7 @@ use spore_memory::inbox::{PassKind, Terminal};
 use spore_memory::ledger::{EvidenceTally, LEDGER, Ledger, LineLink};
 use spore_memory::lines::{BROADCAST, LineHash, LineMap, ToldLine};
 use spore_memory::proposing::{EditProposal, EditQuestion};
+use spore_memory::trial::LineTrial;
 use spore_model::{Fault, RunId, StepKey};
 use spore_tools::memory::submit_edits;
 
@@ -27,6 +28,7 @@ use super::inbox::packet;
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{MemoryUpdate, PassSettings, UpdateSettings};
+use super::trial::{end_trials, open_trials};
 use super::wanted_changes::{
     HeldChanges, ProposedEdits, RefusedChange, UpdateRules, accept_proposals, by_person, by_rule,
     defend_all, refuse,
@@ -51,6 +53,9 @@ pub struct MemoryUpdated {
     pub kept: Vec<LineDecision>,
     /// Lines that failed, and what to do about them is not for a rule.
     pub for_judgement: Vec<LineDecision>,
+    /// Lines that were on trial and are no longer what runs are told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials_ended: Vec<LineHash>,
     /// What a model proposed and the evidence does not defend.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedChange>,
@@ -101,6 +106,7 @@ impl Report for MemoryUpdated {
             "added": self.added,
             "kept": hashes(&self.kept),
             "for_judgement": hashes(&self.for_judgement),
+            "trials_ended": self.trials_ended,
         });
         ("memory.updated", payload)
     }
@@ -200,6 +206,13 @@ pub(super) fn perform(
         })?;
         let _: bool = pass.step("write", || write(pass, &decided, rules))?;
         let _: bool = pass.step("link", || link(pass, &decided))?;
+        let ended = &decided.report.trials_ended;
+        let _: bool = pass.step("trials", || {
+            if !ended.is_empty() {
+                end_trials(pass.around, &pass.places, ended, &decided.at)?;
+            }
+            Ok(!ended.is_empty())
+        })?;
         Ok(decided.report)
     })
 }
@@ -319,6 +332,7 @@ fn plan(
         added: Vec::new(),
         kept: Vec::new(),
         for_judgement: Vec::new(),
+        trials_ended: Vec::new(),
         refused: Vec::new(),
         diff: String::new(),
         dry_run: false,
@@ -338,6 +352,9 @@ fn plan(
         changes.extend(edit.changes().iter().cloned());
     }
     let (edit, left) = defend_all(&mut changes, &before, &held)?;
+    let is_changed = |trial: &LineTrial| changes.iter().any(|one| one.hash() == Some(&trial.line));
+    let ended = open_trials(places)?.into_iter().filter(is_changed);
+    report.trials_ended = ended.map(|trial| trial.line).collect();
     report.refused.extend(left);
     tell(&mut report, &map, &folded.ledger, rules.enough, &changes);
     report.diff = edit.as_ref().map(|edit| diff(edit.before(), edit.after())).unwrap_or_default();

@@ -80,8 +80,11 @@ pub struct WovenTask {
 }
 
 impl WovenTask {
-    fn unclear(name: &str) -> Self {
-        let why = "it is not clear what it asks for".to_owned();
+    fn unclear(workspace: &Workspace, name: &str) -> Self {
+        let why = match packet(workspace, name) {
+            Ok(_) => "it is not clear what it asks for".to_owned(),
+            Err(error) => format!("it is not clear what it asks for: {error}"),
+        };
         Self { ack: name.to_owned(), acked: false, why: Some(why) }
     }
 }
@@ -141,7 +144,7 @@ pub fn weave_memory(
     };
     if !is_due && ask.is_none() {
         let mut nothing = nothing(WeaveMode::Reflective);
-        nothing.tasks = unclear.iter().map(|name| WovenTask::unclear(name)).collect();
+        nothing.tasks = unclear.iter().map(|name| WovenTask::unclear(&workspace, name)).collect();
         return Ok(nothing);
     }
     let settings = WeaveSettings { tasks, unclear, ask };
@@ -197,7 +200,8 @@ pub(super) fn perform(
         match settings.tasks.is_empty() {
             true => {
                 weaving.done.mode = WeaveMode::Reflective;
-                let unclear = settings.unclear.iter().map(|name| WovenTask::unclear(name));
+                let unclear = settings.unclear.iter();
+                let unclear = unclear.map(|name| WovenTask::unclear(pass.workspace, name));
                 weaving.done.tasks = unclear.collect();
                 weaving.whole(progress)?;
             }
@@ -242,6 +246,8 @@ impl Weaving<'_> {
             self.pass.steps().once(&StepKey::numbered("task", number), |_, _| {
                 match packet(self.pass.workspace, name) {
                     Ok(packet) => self.needed(&packet).map(Some),
+                    // One that lies there and cannot be read asks for nothing that is clear.
+                    Err(_) if self.pass.places.inbox().join(name).exists() => Ok(Some(Vec::new())),
                     // A person or another process took it away since.
                     Err(_) => Ok(None),
                 }
@@ -250,7 +256,7 @@ impl Weaving<'_> {
             |why: String| WovenTask { ack: name.to_owned(), acked: false, why: Some(why) };
         let task = match asked.as_deref() {
             None => pending("it is gone".to_owned()),
-            Some([]) => WovenTask::unclear(name),
+            Some([]) => WovenTask::unclear(self.pass.workspace, name),
             Some(passes) => {
                 let TaskPasses { is_partial, doubt } = self.passes(passes, Some(name), progress)?;
                 match (doubt, is_partial) {

@@ -6,7 +6,7 @@ use spore_model::NodeId;
 use spore_plain::line_within;
 
 use super::row::{LedgerRow, RowProof, row_text, row_word};
-use crate::evidence::{Decider, Trajectory};
+use crate::evidence::{Decider, EvidenceSignal, Trajectory};
 use crate::fragment::{Fragment, read_name};
 use crate::lines::{LineHash, LineMap};
 
@@ -86,8 +86,11 @@ impl LineRecord {
     }
 
     pub fn tally(&self) -> EvidenceTally {
+        // That a line was put back says nothing of its trigger.
+        let tests = |row: &&LedgerRow| row.signal != EvidenceSignal::Restored;
         let count = |trajectory| {
-            let rows = self.rows.values().filter(|row| row.trajectory == trajectory).count();
+            let rows = self.rows.values().filter(tests);
+            let rows = rows.filter(|row| row.trajectory == trajectory).count();
             u32::try_from(rows).unwrap_or(u32::MAX)
         };
         EvidenceTally {

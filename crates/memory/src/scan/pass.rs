@@ -19,8 +19,8 @@ use crate::reading::recalled::Quoting;
 use crate::reading::speech::{self, SpokenWords};
 use crate::reading::turns::{RunTurn, SessionName, SessionTurn, TurnOf, TurnTrigger};
 use crate::rules::{
-    self, FEEDBACK, Hearing, INSTRUCTION, MOST_CORRECTED, PREFERENCE, RuleDecision, ToldByRun,
-    is_people, words_of,
+    self, FEEDBACK, Hearing, INSTRUCTION, MOST_CORRECTED, PREFERENCE, RESTORED, RuleDecision,
+    ToldByRun, is_people, words_of,
 };
 
 /// How many different kinds are counted by name.
@@ -175,7 +175,7 @@ impl<'a> ScanPass<'a> {
 
     fn hear(&mut self, at: &Cursor, heard: &AdmittedEvent<'_>) {
         let is_meant = matches!(heard.what.as_ref(), INSTRUCTION | PREFERENCE);
-        let talks = is_people(&heard.kind) && heard.what != FEEDBACK;
+        let talks = is_people(&heard.kind) && !matches!(heard.what.as_ref(), FEEDBACK | RESTORED);
         // A person or tool that tells memory something may only say back what memory has told.
         let said = words_of(heard.payload).filter(|said| {
             talks || is_meant || rules::tells_correction(&heard.kind, &heard.what, said)

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use spore_app::Cursor;
-use spore_app::memory::Terminal;
 use spore_app::memory::{
     CarriedRuns, Crystallized, Decision, InboxTask, LineDecision, LineEvidence, LineStanding,
     MemoryJudged, MemoryScanned, MemoryStatus, MemoryUpdated, MemoryWhy, MemoryWoven, PassEnding,
     TrialFinding, TrialReport, WeaveMode,
 };
+use spore_app::memory::{PRIORITY, Terminal};
 use spore_config::ScheduleConfig;
 use spore_plain::{line, line_within};
 
@@ -133,6 +133,9 @@ pub(super) fn updated(updated: &MemoryUpdated) -> String {
     for line in &updated.rewritten {
         let _ = writeln!(text, "  {}: {} is {} now, by {}", line.line, line.old, line.new, line.by);
     }
+    for hash in &updated.trials_ended {
+        row(&mut text, "Trial ended", &format!("{hash} is no longer what runs are told"));
+    }
     decisions(&mut text, "Kept", &updated.kept);
     decisions(&mut text, "For review", &updated.for_judgement);
     for one in &updated.refused {
@@ -227,6 +230,7 @@ pub(super) fn status(status: &MemoryStatus) -> String {
         ),
         ("Signals that no line says", count(status.new_signals), ""),
         ("Lines of the ledger no longer in the file", count(status.gone), ""),
+        ("Trials of lines no longer in the file", count(status.trials_without_line.len()), ""),
         ("Tasks in the inbox", count(status.inbox.len()), "spore memory inbox list"),
     ] {
         left(&mut text, what, number, command);
@@ -248,14 +252,17 @@ fn left(text: &mut String, what: &str, number: u64, command: &str) {
 }
 
 fn standing(line: &LineStanding) -> String {
-    let number = match line.decision.line.strip_prefix("lesson:") {
-        Some(_) => "",
-        None => line.decision.line.rsplit(':').next().unwrap_or_default(),
+    // Two files may have a line of one number.
+    let number = match line.decision.line.split_once(':') {
+        Some(("lesson", _)) | None => "",
+        Some((PRIORITY, _)) => line.decision.line.trim_start_matches("memory/"),
+        Some((_, number)) => number,
     };
+    let trial = line.trial.map(|share| format!(", on trial, {share}")).unwrap_or_default();
     let open = if line.pending > 0 { format!(", {} pending", line.pending) } else { String::new() };
     let trend = if line.trend.is_empty() { String::new() } else { format!("  {}", line.trend) };
     format!(
-        "{number:<5} {}  {:<9} {}\n      {}{open}{}{trend}",
+        "{number:<5} {}  {:<9} {}\n      {}{open}{}{trial}{trend}",
         line.decision.hash,
         word(line.decision.decision),
         line_within(&line.text, WIDTH),
@@ -391,6 +398,9 @@ pub(super) fn inbox(tasks: &[InboxTask]) -> String {
         return "The inbox is empty.".to_owned();
     }
     let line = |task: &InboxTask| {
+        if let Some(why) = &task.unreadable {
+            return format!("{}: {}\n", task.packet.ack, line_within(why, 2 * WIDTH));
+        }
         let passes: Vec<&str> = task.packet.passes.iter().map(|pass| pass.as_str()).collect();
         format!(
             "{}: {}  ({})\n",

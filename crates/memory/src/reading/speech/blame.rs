@@ -142,7 +142,7 @@ fn is_blame(clause: &str, names: &[String], is_named: bool) -> bool {
     // A line with no place of its own is more often one of code.
     let is_line =
         ["line", "zeile", "ligne", "línea"].iter().any(|word| clause[at..end].contains(word));
-    let bare = TOLD.iter().any(|place| subject == *place);
+    let bare = TOLD.contains(&subject);
     let plain = names.iter().fold(subject.to_owned(), |subject, name| subject.replace(name, " "));
     let elsewhere = plain.split_whitespace().any(|word| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '.' && c != '/');
