@@ -310,7 +310,10 @@ fn asked_of(clause: &str) -> Vec<PassKind> {
     let words: Vec<&str> = words_of(clause).skip_while(|word| POLITE.contains(word)).collect();
     let Some((verb, behind)) = words.split_first() else { return Vec::new() };
     let mut found: Vec<PassKind> = Vec::new();
-    if behind.is_empty() {
+    // "Prune what failed" is said of lines alone.
+    let is_what_failed = behind.first() == Some(&"what")
+        && behind.last().is_some_and(|word| matches!(*word, "failed" | "fails"));
+    if behind.is_empty() || is_what_failed {
         found.extend(OWN_VERBS.iter().filter(|(own, _)| own == verb).map(|(_, pass)| *pass));
     }
     let object = behind.iter().find(|word| {
@@ -425,6 +428,7 @@ mod tests {
         check("a: please compact memory/CLAUDE.md", "a [] {} update");
         check("a: Rescan the spine, then refresh the ledger.", "a [] {} scan+crystallize");
         check("a: Remove all stale lines of memory.", "a [] {} update");
+        check("a: prune what failed", "a [] {} update");
         check("a: repair the pointer in CLAUDE.md", "a [] {} crystallize+update");
     }
 
