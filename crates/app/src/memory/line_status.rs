@@ -11,9 +11,9 @@ use spore_memory::scan::external_bytes;
 use spore_store::spine::{Cursor, Spine};
 
 use super::crystallize::FoldedLedger;
+use super::open_trials::open_trials;
 use super::places::MemoryPlaces;
 use super::scan::{OWN_EVENTS, ScannerState};
-use super::trial::open_trials;
 use super::update::{LineDecision, ambiguous, line_decision, no_such_line};
 use crate::knowledge::carried_runs::{CarriedRuns, carried_runs};
 use crate::knowledge::ledger::{enough, told_map};

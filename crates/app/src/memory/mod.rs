@@ -11,6 +11,7 @@ mod feedback;
 mod inbox;
 mod judge;
 mod line_status;
+mod open_trials;
 mod passes;
 pub(crate) mod places;
 mod requests;

@@ -25,10 +25,10 @@ use spore_tools::memory::submit_edits;
 use super::asking::{AskSettings, AskedModel, MemoryQuestion, ModelAsker};
 use super::crystallize::FoldedLedger;
 use super::inbox::packet;
+use super::open_trials::{end_trials, open_trials};
 use super::passes::{Pass, PassEnding, Report};
 use super::places::MemoryPlaces;
 use super::requests::{MemoryUpdate, PassSettings, UpdateSettings};
-use super::trial::{end_trials, open_trials};
 use super::wanted_changes::{
     HeldChanges, ProposedEdits, RefusedChange, UpdateRules, accept_proposals, by_person, by_rule,
     defend_all, refuse,
