@@ -15,7 +15,6 @@ pub mod decision;
 pub mod dossier;
 pub mod edit;
 pub mod evidence;
-pub mod foreign;
 pub mod fragment;
 pub mod gate;
 pub mod inbox;

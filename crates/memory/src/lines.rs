@@ -12,6 +12,8 @@
 //! Lessons of runs are tested like lines: [`LineMap::with_lessons`] puts them behind the file's
 //! own, known by the hash of their words as well.
 
+pub mod foreign;
+
 use std::fmt;
 use std::str::FromStr;
 

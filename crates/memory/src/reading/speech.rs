@@ -18,16 +18,17 @@ mod sentences;
 mod standing;
 mod voices;
 mod words;
+mod work;
 
 pub(crate) use blame::blames;
 pub(crate) use kind::SpokenKind;
 pub(crate) use reproach::reproaches;
 pub(crate) use voices::doubts;
 
-use crate::reading::glosses::{fold, glosses, unspaced_glosses};
 use crate::reading::scripts::is_unspaced;
 use sentences::{beginning, sentences, without_quotes};
-use words::{ARTEFACTS, DEEDS, ENGLISH_PAST, FORGIVEN, GOOD_DEEDS, NO_DEEDS, OPENERS, REQUESTS};
+use words::{DEEDS, ENGLISH_PAST, FORGIVEN, GOOD_DEEDS, NO_DEEDS, OPENERS, REQUESTS};
+use work::{bare, is_about_work, is_of_work};
 
 /// What a person's words come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -237,29 +238,6 @@ fn agrees(sentence: &str) -> bool {
     let mut words = sentence.split(|c: char| !c.is_alphanumeric());
     let first = words.next().unwrap_or_default();
     YES.contains(&first) || NO.contains(&first) && words.any(|word| FINE.contains(&word))
-}
-
-/// Whether a sentence has a word of work, or something quoted.
-fn is_about_work(sentence: &str) -> bool {
-    sentence.split_whitespace().any(is_of_work) || unspaced_glosses(sentence).next().is_some()
-}
-
-fn is_of_work(word: &str) -> bool {
-    names_artefact(word) || !glosses(&fold(bare(word))).is_empty()
-}
-
-fn names_artefact(word: &str) -> bool {
-    let word = if word.contains('…') { "…" } else { bare(word) };
-    // Short ones are in too many other words to be a beginning.
-    let names = |name: &str| match name.len() {
-        ..=3 => word == name,
-        _ => word.starts_with(name),
-    };
-    ARTEFACTS.iter().any(|name| names(name))
-}
-
-fn bare(word: &str) -> &str {
-    word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 //! about work: "we have forty crates now" states something, and "look at it when you have time"
 //! asks for it once. What is left out here waits for a judge.
 
-use super::names_artefact;
 use super::sentences::stands_between;
 use super::words::{
     ALWAYS, ANYTIME, BOUND, COMMANDING, DEALINGS, ENGLISH_VERBS, FOREIGN_VERBS, GERMAN_VERBS,
     LEADS, RESOLVES, RUSSIAN_COMMANDS, STATES, TAKEN_BACK, WANTS,
 };
-use super::{bare, is_about_work};
+use super::work::{bare, is_about_work, names_artefact};
 
 /// Whether a sentence is a standing instruction. Its own words begin at `opens`, and `phrase` is where
 /// one of the standing phrases stands in it.
