@@ -177,7 +177,7 @@ pub(crate) fn judge(hearing: &Hearing<'_>) -> Vec<RuleDecision> {
         INSTRUCTION | PREFERENCE => Vec::new(),
         _ => match speech.filter(|_| puts_right(heard)) {
             Some(SpokenKind::Correction) if !related.is_empty() => corrected_in_words(hearing),
-            // What git tells of keeps nobody's words, so nothing could ever become a line of it.
+            // What git tells of keeps no person's words, so nothing could ever become a line of it.
             Some(speech) if is_new && is_people(&heard.kind) => {
                 new_signal(heard, speech).into_iter().collect()
             }

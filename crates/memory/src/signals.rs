@@ -92,7 +92,7 @@ pub fn group(ledger: &Ledger) -> Vec<SignalGroup<'_>> {
     groups
 }
 
-/// Whether a line was added for a signal before, and nobody has said it since: then people took the
+/// Whether a line was added for a signal before, and no person has said it since: then people took the
 /// line out, and it stays out.
 pub fn was_added(ledger: &Ledger, hash: &LineHash, group: &SignalGroup<'_>) -> bool {
     let added = ledger.links().filter(|link| link.old == *hash && link.new == *hash);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// One thing that was done.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Deed {
+pub(super) enum TraceDeed {
     /// A simple command, word by word. A word that is quoted is nothing that was run, and empty here.
     Command(Vec<String>),
     /// Lines that were written.
@@ -39,7 +39,7 @@ const SPEAKERS: [&str; 10] =
 const IDLE: [&str; 5] = ["--help", "-h", "--version", "--dry-run", "--just-print"];
 
 /// Reads what a trace's payload says was done, in order. Calls that were refused did nothing.
-pub(super) fn deeds_of(payload: &str) -> Vec<Deed> {
+pub(super) fn deeds_of(payload: &str) -> Vec<TraceDeed> {
     let mut deeds = Vec::new();
     if let Ok(payload) = serde_json::from_str(payload) {
         collect(&payload, &mut deeds);
@@ -47,7 +47,7 @@ pub(super) fn deeds_of(payload: &str) -> Vec<Deed> {
     deeds
 }
 
-fn collect(value: &Value, deeds: &mut Vec<Deed>) {
+fn collect(value: &Value, deeds: &mut Vec<TraceDeed>) {
     match value {
         Value::Array(all) => all.iter().for_each(|one| collect(one, deeds)),
         Value::Object(fields) => {
@@ -55,16 +55,18 @@ fn collect(value: &Value, deeds: &mut Vec<Deed>) {
                 match (key.as_str(), value) {
                     ("refused", _) => {}
                     ("command" | "cmd", Value::String(command)) => {
-                        deeds.extend(simple_commands(command).into_iter().map(Deed::Command));
+                        deeds.extend(simple_commands(command).into_iter().map(TraceDeed::Command));
                     }
                     ("command" | "cmd", Value::Array(words)) => {
                         let words = words.iter().map(|word| word.as_str().unwrap_or_default());
-                        deeds.push(Deed::Command(words.map(str::to_owned).collect()));
+                        deeds.push(TraceDeed::Command(words.map(str::to_owned).collect()));
                     }
                     ("diff" | "patch" | "new_string", Value::String(text)) => {
-                        deeds.push(Deed::Written(added(text)));
+                        deeds.push(TraceDeed::Written(added(text)));
                     }
-                    ("tool" | "name", Value::String(name)) => deeds.push(Deed::Tool(name.clone())),
+                    ("tool" | "name", Value::String(name)) => {
+                        deeds.push(TraceDeed::Tool(name.clone()))
+                    }
                     _ => collect(value, deeds),
                 }
             }
@@ -81,7 +83,7 @@ fn added(text: &str) -> String {
     lines.join("\n")
 }
 
-impl Deed {
+impl TraceDeed {
     /// Whether the deed is what a term names.
     pub(super) fn does(&self, term: &str) -> bool {
         match self {
@@ -317,7 +319,7 @@ mod tests {
     #[test]
     fn what_was_written_called_and_refused_is_told_apart() {
         let of = |payload: serde_json::Value| deeds_of(&payload.to_string());
-        let does = |deeds: &[Deed], term: &str| deeds.iter().any(|deed| deed.does(term));
+        let does = |deeds: &[TraceDeed], term: &str| deeds.iter().any(|deed| deed.does(term));
         let written = of(serde_json::json!({ "diff": "- println!(1)\n+ tracing::info!(1)" }));
         assert!(does(&written, "tracing::info!") && !does(&written, "println!"));
         let called = of(serde_json::json!({ "tools": [{ "tool": "dossier", "path": "make" }] }));

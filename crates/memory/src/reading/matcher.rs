@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::lines::{LineMap, LinePlace};
-use crate::reading::deeds::{Deed, deeds_of};
+use crate::reading::deeds::{TraceDeed, deeds_of};
 use crate::reading::scripts::is_unspaced;
 
 /// How an event touches a line, the strongest first.
@@ -210,7 +210,7 @@ impl TraceMatcher {
 
 impl TraceTerms {
     /// What a deed shows of the line; only `marks` may be in it.
-    fn shown_by(&self, deed: &Deed, marks: u8) -> u8 {
+    fn shown_by(&self, deed: &TraceDeed, marks: u8) -> u8 {
         let mark = |mark: u8, is_done: &dyn Fn() -> bool| match marks & mark != 0 && is_done() {
             true => mark,
             false => 0,

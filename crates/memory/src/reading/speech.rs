@@ -55,7 +55,7 @@ pub(crate) fn read(text: &str) -> SpokenWords {
         let is_question = sentence.ends_with(['?', '？']);
         let found = phrases::find(sentence, opens, is_question);
         let own = &sentence[opens..];
-        // What somebody else said is not the speaker's.
+        // What another person said is not the speaker's.
         let is_reported = voices::is_reported(sentence);
         let instructs = !is_question
             && !taken_back
@@ -210,7 +210,7 @@ fn blames_the_doer(sentence: &str, found: phrases::PhrasesFound) -> bool {
     finds_fault && (is_of_work || tells_a_deed(sentence) && is_about_work(sentence))
 }
 
-/// Whether a sentence agrees with what somebody else said: "yes, take it out", or says no to something
+/// Whether a sentence agrees with what another person said: "yes, take it out", or says no to something
 /// and agrees all the same: "no, that's fine".
 fn agrees(sentence: &str) -> bool {
     const YES: [&str; 13] =

@@ -14,7 +14,7 @@ pub(super) fn asks_back(said: &str) -> bool {
     ASKS_BACK.iter().any(|words| said.contains(words))
 }
 
-/// Whether a sentence tells what somebody else said or thinks: "the reviewer wrote that you should
+/// Whether a sentence tells what another person said or thinks: "the reviewer wrote that you should
 /// have asked". Rules and tickets say things as well, and who cites those speaks for themselves.
 pub(super) fn is_reported(sentence: &str) -> bool {
     REPORTS.iter().any(|verb| {
@@ -28,7 +28,7 @@ pub(super) fn is_reported(sentence: &str) -> bool {
     })
 }
 
-/// Whether a message calls somebody who is no agent, as far as the name tells.
+/// Whether a message calls a person who is no agent, as far as the name tells.
 pub(super) fn is_to_another(said: &str) -> bool {
     const AGENTS: [&str; 9] =
         ["bot", "agent", "spore", "ai", "claude", "codex", "gemini", "goose", "assistant"];
@@ -37,7 +37,7 @@ pub(super) fn is_to_another(said: &str) -> bool {
     !name.split(['-', '_', '.', ':']).any(|part| AGENTS.contains(&part))
 }
 
-/// Whether a person doubts what is done, or wants it left out: then it has helped nobody.
+/// Whether a person doubts what is done, or wants it left out: then it has helped no person.
 pub(crate) fn doubts(text: &str) -> bool {
     let said = without_quotes(beginning(text)).to_lowercase().replace('’', "'");
     sentences(&said).any(|sentence| has_words(sentence, DOUBTS))
