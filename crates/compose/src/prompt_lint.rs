@@ -146,12 +146,16 @@ pub fn lint_document(text: &str) -> Vec<PromptProblem> {
 /// is in: `executors`, `campaigns`.
 fn look_into(node: &FlowNode, layer: &str, text: &str, problems: &mut Vec<PromptProblem>) {
     let entries = node.entries().unwrap_or_default();
-    // A file may be one coordinator, without a table around it.
-    let leads = matches!(layer, "coordinators" | "campaigns")
-        || entries.iter().any(|entry| entry.key == "phases");
+    // A file may be one flow, without a table around it.
+    let leads = matches!(layer, "orchestrators" | "coordinators" | "campaigns")
+        || entries.iter().any(|entry| ["phases", "stages", "modifiers"].contains(&&*entry.key));
     for FlowEntry { key, node: below, .. } in entries {
         let kind = match key.as_str() {
             "prompt" | "task" => Some(PromptKind::Task),
+            // That of a phase is told to the session that leads its stages; that of a stage is a part
+            // of its prompt.
+            "target" if matches!(layer, "coordinators" | "phases") => Some(PromptKind::Order),
+            "target" => Some(PromptKind::Task),
             // What such a layer is about is told to the session that leads it.
             "description" if leads => Some(PromptKind::Order),
             _ => None,
@@ -183,7 +187,7 @@ fn first_line(text: &str, span: &Range<usize>) -> usize {
 
 /// Words that tell a session who it is.
 fn role_in(line: &str) -> Option<&str> {
-    const OPENINGS: [&str; 10] = [
+    const OPENINGS: [&str; 18] = [
         "you are a ",
         "you are an ",
         "you are the ",
@@ -194,6 +198,14 @@ fn role_in(line: &str) -> Option<&str> {
         "your job is to be",
         "as an expert ",
         "## role",
+        "role:",
+        "take the role of",
+        "take on the role of",
+        "assume the role of",
+        "play the role of",
+        "in the role of",
+        "pretend to be",
+        "imagine you are",
     ];
     // A sentence, a heading or an item may begin with them; in the middle of a sentence they may
     // be about something else.
@@ -202,9 +214,64 @@ fn role_in(line: &str) -> Option<&str> {
     starts.into_iter().find_map(|start| {
         let rest = line[start..].trim_start_matches([' ', '*', '-', '>', '_']);
         let lower = rest.to_ascii_lowercase();
-        let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening))?;
-        Some(rest[..opening.len()].trim_end())
+        let opening = OPENINGS.iter().find(|opening| lower.starts_with(*opening));
+        let told = opening.map(|opening| opening.len()).or_else(|| as_somebody(&lower));
+        told.map(|end| rest[..end].trim_end())
     })
+}
+
+/// How much of a sentence tells the session to work as one of a trade: `as a senior reviewer`. The same
+/// beginning may be about a thing: `as a result`.
+fn as_somebody(sentence: &str) -> Option<usize> {
+    const PEOPLE: [&str; 31] = [
+        "agent",
+        "analyst",
+        "architect",
+        "assistant",
+        "auditor",
+        "coder",
+        "consultant",
+        "coordinator",
+        "critic",
+        "designer",
+        "developer",
+        "editor",
+        "engineer",
+        "expert",
+        "judge",
+        "lead",
+        "leader",
+        "maintainer",
+        "manager",
+        "operator",
+        "orchestrator",
+        "planner",
+        "programmer",
+        "researcher",
+        "reviewer",
+        "scientist",
+        "specialist",
+        "tester",
+        "tutor",
+        "verifier",
+        "writer",
+    ];
+    /// Words between the article and the noun, at most.
+    const BETWEEN: usize = 3;
+    let article = ["as a ", "as an "].iter().find(|start| sentence.starts_with(*start))?;
+    let mut at = article.len();
+    for word in sentence[at..].split(' ').take(BETWEEN + 1) {
+        let noun = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if PEOPLE.contains(&noun) {
+            return Some(at + noun.len());
+        }
+        // What is behind a comma is another part of the sentence, and so is what a thing is of.
+        if noun.len() < word.len() || ["of", "for", "to", "that", "in"].contains(&noun) {
+            return None;
+        }
+        at += word.len() + 1;
+    }
+    None
 }
 
 /// Words that put stages into an order, or say what follows from an exit code.
@@ -215,16 +282,30 @@ fn stages_in(line: &str) -> Option<&str> {
         let at = lower.find(word)?;
         Some(&line[at..at + word.len()])
     });
-    word.or_else(|| {
+    let word = word.or_else(|| {
         let arrow = ["->", "→", "=>"].iter().find_map(|arrow| Some((line.find(arrow)?, *arrow)))?;
         let before = line[..arrow.0].split_whitespace().next_back()?;
         let after = line[arrow.0 + arrow.1.len()..].split_whitespace().next()?;
-        let is_stage = |word: &str| {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')
-        };
         (is_stage(before) && is_stage(after)).then(|| line.trim())
-    })
+    });
+    word.or_else(|| puts_in_order(line).then(|| line.trim()))
+}
+
+/// Whether a line says of two stages or more when each is run: `first RESEARCH, then PLAN`.
+fn puts_in_order(line: &str) -> bool {
+    const WHEN: [&str; 8] = ["first", "then", "next", "finally", "last", "after", "before", "run"];
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let placed = words.windows(2).filter(|pair| {
+        let when = pair[0].trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+        WHEN.contains(&when.as_str()) && is_stage(pair[1])
+    });
+    placed.count() > 1
+}
+
+/// Whether a word is written as the names of stages are.
+fn is_stage(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')
 }
 
 /// A word that is the path of a file or a directory.
@@ -247,10 +328,14 @@ fn is_path(word: &str) -> bool {
         !stem.is_empty() && known.contains(&ending)
     });
     let is_rooted = ["/", "./", "../", "~/"].iter().any(|root| {
-        word.strip_prefix(root).is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
+        let hidden = |rest: &str| rest.strip_prefix('.').unwrap_or(rest).to_owned();
+        word.strip_prefix(root).is_some_and(|rest| hidden(rest).starts_with(char::is_alphanumeric))
     });
     let is_folder = word.split_once('/').is_some_and(|(first, rest)| {
-        let known = ["src", "lib", "tests", "test", "docs", "crates", "packages", ".spore", ".git"];
+        let known = [
+            "src", "lib", "tests", "test", "docs", "crates", "packages", ".spore", ".git", ".ssh",
+            ".claude", ".github", ".config",
+        ];
         known.contains(&first) && !rest.is_empty()
     });
     has_ending || (is_rooted && word.len() > 2) || is_folder
@@ -279,6 +364,12 @@ mod tests {
         check(kind, "## Role\nnone", &["1 role-in-prompt ## Role"]);
         check(kind, "Say whether you are able to. See src/a.rs, then PLAN -> BUILD.", &[]);
         check(kind, "```\nYou are a test string\n```", &[]);
+        check(kind, "As a senior reviewer, read it.", &["1 role-in-prompt As a senior reviewer"]);
+        check(kind, "Read. As an architect you plan.", &["1 role-in-prompt As an architect"]);
+        check(kind, "Take the role of a critic.", &["1 role-in-prompt Take the role of"]);
+        check(kind, "**ROLE:** reviewer", &["1 role-in-prompt ROLE:"]);
+        check(kind, "As a result, the reviewer waits.\nAs a rule of the writer.", &[]);
+        check(kind, "As a reader of the code said, it is slow; name each role: one a line.", &[]);
     }
 
     #[test]
@@ -291,6 +382,7 @@ mod tests {
         );
         check(kind, "Read `src/main.rs` first.", &["1 path-in-system-prompt src/main.rs"]);
         check(kind, "ok\nLook at /etc/passwd.", &["2 path-in-system-prompt /etc/passwd"]);
+        check(kind, "Never read ~/.ssh.", &["1 path-in-system-prompt ~/.ssh"]);
         check(kind, "Keep notes in NOTES.md", &["1 path-in-system-prompt NOTES.md"]);
         check(kind, "Write .spore/x and crates/y", &["1 path-in-system-prompt .spore/x"]);
         check(kind, "```\nsrc/a.py\n```", &["2 path-in-system-prompt src/a.py"]);
@@ -313,6 +405,11 @@ mod tests {
         );
         check(kind, "turn a -> b into a → c", &[]);
         check(kind, "You are a sequencer", &["1 role-in-prompt You are a"]);
+        let line = "First RESEARCH, then PLAN.";
+        check(kind, line, &["1 stages-in-prompt First RESEARCH, then PLAN."]);
+        let line = "Run BUILD before CHECK";
+        check(kind, line, &["1 stages-in-prompt Run BUILD before CHECK"]);
+        check(kind, "First read the JSON, then HTML. Do CSV last.", &[]);
     }
 
     #[test]
@@ -350,7 +447,7 @@ mod tests {
         assert_eq!(lint_flow_file(&json("{")), []);
     }
 
-    /// The session that leads a coordinator or a campaign is told what it is about.
+    /// A session that leads a layer is told what it is about.
     #[test]
     fn what_a_led_layer_is_about_is_an_order() {
         let said = |flow: &FlowFile| {
@@ -360,9 +457,18 @@ mod tests {
         let flow = toml(
             "[coordinators.c]\ndescription = \"You are a sequencer\"\nphases = []\n\
              [campaigns.a]\ndescription = \"PLAN -> BUILD\"\n\
-             [orchestrators.o]\ndescription = \"PLAN -> BUILD, for people\"\n",
+             [orchestrators.o]\ndescription = \"PLAN -> BUILD\"\n\
+             [[coordinators.d.phases]]\nname = \"p\"\ntarget = \"First PLAN, then BUILD\"\n\
+             [[orchestrators.o.stages]]\nname = \"A\"\ntarget = \"Act as a critic\"\n",
         );
-        assert_eq!(said(&flow), ["2 role-in-prompt", "5 stages-in-prompt"]);
+        let expected = [
+            "2 role-in-prompt",
+            "5 stages-in-prompt",
+            "7 stages-in-prompt",
+            "10 stages-in-prompt",
+            "13 role-in-prompt",
+        ];
+        assert_eq!(said(&flow), expected);
         let text = "{ \"name\": \"c\",\n\"description\": \"on exit code 1\", \"phases\": [] }";
         let alone = FlowFile { path: "c.json".into(), text: text.to_owned() };
         assert_eq!(said(&alone), ["2 stages-in-prompt"]);

@@ -80,7 +80,14 @@ impl<'a> PromptLooker<'a> {
             }
             return Ok(());
         }
-        let Some(text) = Text::of(path, deep == DEEPEST) else { return Ok(()) };
+        let is_named = deep == DEEPEST;
+        let Some(text) = Text::of(path, is_named) else {
+            // A person who names it would take it for looked at; a folder of the project need not be there.
+            return match is_named && path.exists() {
+                true => Err(no_prompt(path)),
+                false => Ok(()),
+            };
+        };
         if self.named.contains(path) {
             return Ok(());
         }
@@ -126,6 +133,11 @@ impl<'a> PromptLooker<'a> {
             problem: one.to_string(),
         }));
     }
+}
+
+fn no_prompt(path: &Path) -> Error {
+    let message = format!("{} is no text with prompts", spore_plain::path(path));
+    Error::new(Fault::Usage, message).hint("prompts are in files that end with .md, .toml or .json")
 }
 
 /// What kind of text a file is, by its name and its place.
