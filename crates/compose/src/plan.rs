@@ -18,7 +18,7 @@ pub use error::{FlowLayer, PlanError};
 
 use crate::child::WorkLine;
 use crate::files::flow::{Executor, FULL, Flows, Phase, RESOLVE};
-use crate::files::flow_file::{FlowFile, PlacedValue};
+use crate::files::flow_file::{FlowFile, PlacedValue, is_name};
 use crate::files::flow_stage::{
     ORCHESTRATE, PLANNED, SENTINEL, Stage, StageEach, StageJudges, read_made,
 };
@@ -208,6 +208,14 @@ impl OrchestratorPlan {
         format!("{orchestrator} {modifier} {target}{}", in_brackets(description.as_deref()))
     }
 
+    /// The sessions of its stages.
+    pub fn execs(&self) -> impl Iterator<Item = &ExecPlan> {
+        self.stages.iter().filter_map(|stage| match &stage.work {
+            StageWork::Exec(exec) => Some(exec),
+            StageWork::Orchestrate(_) | StageWork::Sentinel { .. } | StageWork::Planned(_) => None,
+        })
+    }
+
     /// How often a stage may be tried in all, less what earlier attempts at the whole have used.
     pub fn attempts_left(&self, stage: &str) -> u32 {
         self.max_attempts.saturating_sub(self.spent.get(stage).copied().unwrap_or(0))
@@ -270,7 +278,7 @@ impl Flows {
             return Err(unknown(&format!("action of {name}"), action, executor.actions.iter()));
         }
         let texts =
-            ExecTexts { prompt: executor.prompt.clone(), artifact: executor.artifact.clone() };
+            ExecTexts { prompt: executor.prompt.clone(), artifact: executor.artifact_text() };
         let target = Wording::from(target);
         exec_plan(name, executor, (action, &target), &texts, &mut LateWords::default())
     }
@@ -517,7 +525,7 @@ impl Flows {
         let own = |spot: &Option<PlacedValue<String>>| spot.as_ref().map(|spot| spot.value.clone());
         let texts = ExecTexts {
             prompt: own(&stage.prompt).unwrap_or_else(|| executor.prompt.clone()),
-            artifact: own(&stage.artifact).or_else(|| executor.artifact.clone()),
+            artifact: own(&stage.artifact).or_else(|| executor.artifact_text()),
         };
         let plan = exec_plan(name, executor, (action, target), &texts, late)?;
         Ok(StageWork::Exec(ExecPlan {
@@ -575,6 +583,9 @@ pub(crate) fn exec_plan(
     texts: &ExecTexts,
     late: &mut LateWords,
 ) -> Result<ExecPlan, PlanError> {
+    if !is_name(action) {
+        return Err(PlanError::BadAction { action: action.to_owned() });
+    }
     let word = Wording::from(action);
     let values = [("action", &word), ("target", target)];
     let prompt = Wording::read(&texts.prompt, &values);

@@ -87,3 +87,60 @@ fn a_call_that_names_nothing_says_what_there_is() {
         ]
     );
 }
+
+fn flow(path: &str, text: &str) -> FlowFile {
+    FlowFile { path: path.into(), text: text.to_owned() }
+}
+
+/// Files of other tools name a script where they mean what it runs, and a schema for editors.
+#[test]
+fn a_script_is_what_it_runs_wherever_it_is_and_a_schema_is_for_editors() {
+    let executors = flow("a.toml", "[executors.spec]\n");
+    let one = flow(
+        "ospec.json",
+        r#"{ "$schema": "https://example.com/o.json", "name": "ospec",
+             "stages": [{ "name": "SPEC", "executor": "executors/spec.py" }] }"#,
+    );
+    let flows = Flows::read(&[executors.clone(), one]).unwrap();
+    let plan = flows.stages("ospec", "full", "x", &HABITS).unwrap();
+    assert_eq!(serde_json::to_value(&plan).unwrap()["stages"][0]["executor"], "spec");
+    // A key of that name below the file itself is one like any other.
+    let inner = r#"{ "stages": [{ "$schema": "x", "name": "SPEC", "executor": "spec" }] }"#;
+    let refused = Flows::read(&[executors, flow("o.json", inner)]).unwrap_err().to_string();
+    assert!(refused.contains("$schema"), "{refused}");
+}
+
+#[test]
+fn what_can_never_be_done_is_refused_with_its_line() {
+    let words = [
+        ("actions = [\"PLAN\", \"../x\"]", "actions"),
+        ("actions = [\"\"]", "actions"),
+        ("actions = [\"a b\"]", "actions"),
+        ("model = \" \"", "model"),
+    ];
+    for (line, key) in words {
+        let text = format!("[executors.e]\n{line}\n");
+        let refused = Flows::read(&[flow("a.toml", &text)]).unwrap_err().to_string();
+        assert!(refused.contains("a.toml:2") && refused.contains(key), "{refused}");
+    }
+    let stage = "[executors.e]\n[[orchestrators.o.stages]]\nname = \"A\"\nexecutor = \"e\"\n";
+    for action in ["", "a b", "a\\nb", "../x"] {
+        let text = format!("{stage}action = \"{action}\"\n");
+        let refused = Flows::read(&[flow("a.toml", &text)]).unwrap_err().to_string();
+        assert!(refused.contains("a.toml:5"), "{refused}");
+    }
+    let flows = Flows::read(&[flow("a.toml", "[executors.e]\n")]).unwrap();
+    for action in ["", "a b", "a\nb", "../x"] {
+        let refused = flows.exec("e", action, "t").unwrap_err();
+        assert_eq!(refused, PlanError::BadAction { action: action.to_owned() });
+    }
+    let left_out = |path: &str| path.starts_with(".env");
+    let own = format!("{stage}artifact = \".env.{{target}}\"\n");
+    let flows = Flows::read(&[flow("a.toml", &own)]).unwrap();
+    let refused = flows.check_artifacts(&left_out).unwrap_err().to_string();
+    assert!(refused.contains("a.toml:5") && refused.contains("commit"), "{refused}");
+    let flows = Flows::read(&[flow("a.toml", "[executors.e]\nartifact = \".env\"\n")]).unwrap();
+    let refused = flows.check_artifacts(&left_out).unwrap_err().to_string();
+    assert!(refused.contains("a.toml:2"), "{refused}");
+    assert!(release().check_artifacts(&left_out).is_ok());
+}

@@ -24,7 +24,9 @@ use crate::files::flow_stage::{
     BUILT_IN, EXECUTOR_KEYS, JUDGED, JUDGED_KEYS, ORCHESTRATE_KEYS, PLANNED_KEYS, ROUND_KEYS,
     SESSION_KEYS, STAGE_KEYS, Stage,
 };
-use crate::files::flow_text::{HoleData, filled, needs, plain, read_mode, without_ending};
+use crate::files::flow_text::{
+    HoleData, filled, needs, plain, read_mode, read_model, without_ending,
+};
 use crate::files::mode::LayerMode;
 
 /// The action of an executor that is asked for a resolution.
@@ -55,7 +57,13 @@ pub(crate) struct Executor {
     pub(crate) allowed_tools: Vec<PlacedValue<String>>,
     pub(crate) max_turns: Option<u32>,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) artifact: Option<String>,
+    pub(crate) artifact: Option<PlacedValue<String>>,
+}
+
+impl Executor {
+    pub(crate) fn artifact_text(&self) -> Option<String> {
+        self.artifact.as_ref().map(|artifact| artifact.value.clone())
+    }
 }
 
 /// L2: stages, and which of them a modifier means.
@@ -238,14 +246,14 @@ impl Executor {
             }),
             prompt: plain(filled(section, "prompt", &holes, HoleData::None)?)
                 .unwrap_or_else(|| "{action} {target}".to_owned()),
-            actions: all_plain(section.texts("actions")?),
+            actions: read_actions(section)?,
             backend: plain(section.text("backend")?),
             scenario: plain(section.text("scenario")?).map(PathBuf::from),
-            model: plain(section.text("model")?),
+            model: read_model(section)?,
             allowed_tools: section.texts("allowed_tools")?,
             max_turns: section.count("max_turns", 1)?,
             timeout: section.time("timeout")?,
-            artifact: plain(filled(section, "artifact", &holes, HoleData::None)?),
+            artifact: filled(section, "artifact", &holes, HoleData::None)?,
         })
     }
 }
@@ -411,6 +419,10 @@ impl Phase {
     }
 }
 
-fn all_plain(spots: Vec<PlacedValue<String>>) -> Vec<String> {
-    spots.into_iter().map(|spot| spot.value).collect()
+fn read_actions(section: &FlowSection<'_>) -> Result<Vec<String>, ConfigError> {
+    let spots = section.texts("actions")?;
+    for spot in &spots {
+        refuse_bad_name(&spot.value, &format!("{}.actions", section.path), &spot.place)?;
+    }
+    Ok(spots.into_iter().map(|spot| spot.value).collect())
 }

@@ -28,11 +28,13 @@ impl FlowFile {
     /// Reads it by the format that its name says.
     pub(crate) fn node(&self) -> Result<FlowNode, ConfigError> {
         if self.is_json() {
-            return flow_json::read(&self.text).map_err(|(at, problem)| ConfigError::BadValue {
+            let read = flow_json::read(&self.text).map_err(|(at, problem)| ConfigError::BadValue {
                 place: self.place(Some(at..at)),
                 key: "this".to_owned(),
                 problem: format!("is not JSON: {problem}"),
             });
+            // By which editors know what may stand in it.
+            return read.map(|root| root.without("$schema"));
         }
         let document = Document::parse(self.text.as_str()).map_err(|source| {
             ConfigError::Syntax { place: self.place(source.span()), source: Box::new(source) }

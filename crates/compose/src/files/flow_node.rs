@@ -50,6 +50,14 @@ impl FlowNode {
         }
     }
 
+    /// The same table without one of its keys.
+    pub(crate) fn without(mut self, key: &str) -> Self {
+        if let FlowValue::Table(entries) = &mut self.value {
+            entries.retain(|entry| entry.key != key);
+        }
+        self
+    }
+
     pub(crate) fn list(&self) -> Option<&[FlowNode]> {
         match &self.value {
             FlowValue::List(nodes) => Some(nodes),

@@ -7,7 +7,7 @@ use spore_config::{ConfigError, SettingPlace};
 use spore_model::Usd;
 
 use crate::files::flow_file::{FlowFile, FlowSection, PlacedValue, refuse_bad_name};
-use crate::files::flow_text::{HoleData, filled, needs, plain, without_ending};
+use crate::files::flow_text::{HoleData, filled, needs, plain, read_model, without_ending};
 
 /// The executor that is a whole verified run.
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
@@ -146,16 +146,13 @@ impl Stage {
             },
             max_stages: section.count("max_stages", 1)?,
             executor,
-            action: match section.text("action")? {
-                Some(action) => Some(action),
-                None => only_argument(section)?,
-            },
+            action: read_action(section)?,
             target: text("target", &[&["target"], item].concat())?,
             prompt: text("prompt", &holes)?,
             task: text("task", &[&["target"], item].concat())?,
             backend: plain(section.text("backend")?),
             scenario: plain(section.text("scenario")?).map(PathBuf::from),
-            model: plain(section.text("model")?),
+            model: read_model(section)?,
             max_turns: section.count("max_turns", 1)?,
             max_bounces: section.count("max_bounces", 1)?,
             timeout: section.time("timeout")?,
@@ -247,6 +244,17 @@ fn read_each(section: &FlowSection<'_>) -> Result<Option<StageEach>, ConfigError
 
 fn filled_needed(section: &FlowSection<'_>, key: &str) -> Result<PlacedValue<String>, ConfigError> {
     filled(section, key, &["target"], HoleData::Stages)?.ok_or_else(|| needs(section, key))
+}
+
+fn read_action(section: &FlowSection<'_>) -> Result<Option<PlacedValue<String>>, ConfigError> {
+    let action = match section.text("action")? {
+        Some(action) => Some(action),
+        None => only_argument(section)?,
+    };
+    if let Some(action) = &action {
+        refuse_bad_name(&action.value, &format!("{}.action", section.path), &action.place)?;
+    }
+    Ok(action)
 }
 
 /// The configs of other tools name the action as the only argument.

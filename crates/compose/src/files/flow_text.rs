@@ -65,9 +65,19 @@ pub(crate) fn plain(spot: Option<PlacedValue<String>>) -> Option<String> {
     spot.map(|spot| spot.value)
 }
 
-/// A script of that name is the executor or orchestrator that it runs.
+/// Reads the name of a model, which says something where it is there.
+pub(crate) fn read_model(section: &FlowSection<'_>) -> Result<Option<String>, ConfigError> {
+    let Some(model) = section.text("model")? else { return Ok(None) };
+    match model.value.trim().is_empty() {
+        true => Err(wrong(&model, &format!("{}.model", section.path), "is empty")),
+        false => Ok(Some(model.value)),
+    }
+}
+
+/// A script of that name, wherever it is, is the executor or orchestrator that it runs.
 pub(crate) fn without_ending(name: PlacedValue<String>) -> PlacedValue<String> {
-    let value = name.value.strip_suffix(".py").unwrap_or(&name.value).to_owned();
+    let stem = |script: &str| Some(script.rsplit('/').next()?.to_owned());
+    let value = name.value.strip_suffix(".py").and_then(stem).unwrap_or(name.value);
     PlacedValue { value, ..name }
 }
 

@@ -11,6 +11,8 @@ pub enum PlanError {
     OtherLayer { asked: FlowLayer, name: String, found: FlowLayer },
     #[error("the artifact {path:?} is not inside the project")]
     Outside { path: String },
+    #[error("an action is at most 80 letters, digits, - and _, and {action:?} is not")]
+    BadAction { action: String },
     #[error("the phases of {coordinator} need a target, and none is given")]
     NoTarget { coordinator: String },
     #[error("the campaign {campaign} needs a task, and none is given")]

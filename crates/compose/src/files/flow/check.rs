@@ -61,6 +61,33 @@ impl Flows {
         Ok(())
     }
 
+    /// Refuses artifacts that no commit takes: `left_out` says which those are. A path that is not whole
+    /// yet is looked at as far as it is written.
+    pub fn check_artifacts(&self, left_out: &dyn Fn(&str) -> bool) -> Result<(), ConfigError> {
+        let refuse = |key: String, spot: &PlacedValue<String>| match left_out(&spot.value) {
+            true => Err(wrong(spot, &key, "is a path that never enters a commit")),
+            false => Ok(()),
+        };
+        for (name, executor) in &self.executors {
+            if let Some(artifact) = &executor.artifact {
+                refuse(format!("executors.{name}.artifact"), artifact)?;
+            }
+        }
+        for (name, orchestrator) in &self.orchestrators {
+            let own = orchestrator.modifiers.iter().flat_map(|one| match &one.stages {
+                ModifierStages::Own(stages) => stages.as_slice(),
+                ModifierStages::Named(_) => &[],
+            });
+            for stage in orchestrator.stages.iter().chain(own) {
+                if let Some(artifact) = &stage.artifact {
+                    let key = format!("orchestrators.{name}.stages.{}.artifact", stage.name.value);
+                    refuse(key, artifact)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses a stage that runs an executor with a backend of its own that lacks one of its tools.
     fn check_tools(
         &self,
@@ -184,7 +211,7 @@ impl Flows {
 
     fn artifact_of<'s>(&'s self, stage: &'s Stage) -> Option<&'s str> {
         let own = stage.artifact.as_ref().map(|artifact| artifact.value.as_str());
-        own.or_else(|| self.executors.get(&stage.executor.value)?.artifact.as_deref())
+        own.or_else(|| Some(&self.executors.get(&stage.executor.value)?.artifact.as_ref()?.value))
     }
 
     /// Returns whether a stage can leave what is asked for, or why it cannot.
