@@ -74,7 +74,7 @@ pub use report::figures::{
 pub use report::lessons::{LessonRow, list_lessons};
 pub use report::{list_runs, show_run, watch_run};
 pub use resume::tasks::ProjectRunner;
-pub use resume::{Resume, Resumed, resume};
+pub use resume::{KindReport, Resume, Resumed, resume};
 pub use run::dry_run::{RolePlan, RunPlan, plan_run};
 pub use run::landing::rollback::{Rollback, RollbackState, RolledBack, rollback};
 pub use run::request::Orchestrate;

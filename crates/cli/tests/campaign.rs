@@ -553,7 +553,7 @@ fn a_campaign_does_with_every_exit_code_what_the_table_says() {
     let env = scenes::small();
     env.write_at(
         &env.dir().join("agent.sh"),
-        "read code\necho x >> \"$HOME/calls\"\necho STAGE_A_COMPLETE\nexit $code\n",
+        "code=$(grep -xE '[0-9]+' | head -n 1)\necho x >> \"$HOME/calls\"\necho STAGE_A_COMPLETE\nexit $code\n",
     );
     let mut flow =
         "[executors.e]\nprompt = \"{target}\"\nbackend = \"command\"\n[orchestrators.o]\n\
@@ -573,7 +573,6 @@ fn a_campaign_does_with_every_exit_code_what_the_table_says() {
         ".spore/config.toml",
         &format!("{config}{command}[roles.operator]\ntier = \"high\"\n"),
     );
-    env.write(".spore/agents/operator.md", "");
     let mut told = Vec::new();
     for code in EXITS {
         let calls = env.dir().join("home/calls");
@@ -655,13 +654,20 @@ fn phases_are_dropped_added_and_put_elsewhere_while_it_waits() {
     let _ = run(&env, &["campaign", "run", "feature", "tabs"]).code(3);
     let id = scenes::newest_id(&env);
     let _ = env.spore(&["resolve", &id, "--reject", "Ship it, too."]).code(3);
+    let endless = env.spore(&["campaign", "change", &id, "--add", "/dev/zero"]).code(65);
+    assert!(endless.stderr.contains("a device or a pipe"), "{}", endless.render());
+    env.write_at(&env.dir().join("long.toml"), &"# long\n".repeat(20_000));
+    let long = env.spore(&["campaign", "change", &id, "--add", "../long.toml"]).code(65);
+    assert!(long.stderr.contains("longer than 100 KB"), "{}", long.render());
     let refused = env.spore(&["campaign", "change", &id, "--drop", "build"]).code(65);
     assert!(
         refused.stderr.contains("ship waits for build: drop ship first"),
         "{}",
         refused.render()
     );
-    let _ = env.spore(&["campaign", "change", &id, "--drop", "ship"]).code(0);
+    let changed = env.spore(&["campaign", "change", &id, "--drop", "ship"]).code(0);
+    assert!(changed.stdout.contains("--approve"), "{}", changed.render());
+    assert!(!scenes::artefact(&env, "review-2.md").contains("- ship"), "the review is rewritten");
     env.write_at(
         &env.dir().join("more.toml"),
         "[[phases]]\nname = \"extra\"\norchestrator = \"none\"\ntarget = \"x\"\n",

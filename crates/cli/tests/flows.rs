@@ -247,7 +247,7 @@ fn exiting(keys: &str, phase: &str) -> TestEnv {
     let env = scenes::small();
     env.write_at(
         &env.dir().join("agent.sh"),
-        "read code\necho x >> \"$HOME/calls\"\necho STAGE_A_COMPLETE\nexit $code\n",
+        "code=$(grep -xE '[0-9]+' | head -n 1)\necho x >> \"$HOME/calls\"\necho STAGE_A_COMPLETE\nexit $code\n",
     );
     let flow = format!(
         "[executors.e]\nprompt = \"{{target}}\"\nbackend = \"command\"\n\
@@ -266,10 +266,8 @@ fn exiting(keys: &str, phase: &str) -> TestEnv {
     let config = std::fs::read_to_string(env.repo().join(".spore/config.toml")).unwrap();
     let agent = env.dir().join("agent.sh").display().to_string();
     let command = format!("[command]\nprogram = \"sh\"\nargs = [\"{agent}\"]\noutput = \"text\"\n");
-    // `sh agent.sh` hears who it is before what it is to do.
     let role = "[roles.operator]\ntier = \"high\"\n";
     env.write(".spore/config.toml", &format!("{config}{command}{role}"));
-    env.write(".spore/agents/operator.md", "");
     env
 }
 
@@ -552,6 +550,38 @@ fn what_is_wrong_with_a_flow_is_said_and_nothing_is_started() {
     assert!(other.stderr.contains("spore stage ospec full TARGET"), "{}", other.render());
     let _ = env.spore(&with(&["exec", "plan", "PLANT", "t"], REPLAY)).code(64);
     let _ = env.spore(&["stage", "ospec", "lean", "t", "--backend", "nobody"]).code(64);
+    let _ = env.spore(&with(&["exec", "plan", "PLAN", "t", "--timeout", "0s"], REPLAY)).code(64);
+    let _ = env.spore(&with(&["exec", "plan", "PLAN", "t", "--model", ""], REPLAY)).code(64);
+    let check = |flow: &str, call: &[&str], code: i32, told: &str| {
+        env.write(".spore/flows/more.toml", flow);
+        let refused = env.spore(&with(call, REPLAY)).code(code);
+        assert!(refused.stderr.contains(told), "{}", refused.render());
+    };
+    for path in [".env", ".spore/x", ".git/x", "a/.env.local"] {
+        let flow = format!("[executors.e]\nartifact = \"{path}\"\n");
+        check(&flow, &["exec", "e", "A", "t"], 78, "more.toml:2");
+    }
+    let flow = "[executors.e]\nartifact = \"{target}\"\n";
+    check(flow, &["exec", "e", "A", ".env"], 64, "never enters a commit");
+    env.write(".spore/agents/hollow.md", " \n");
+    let flow = "[executors.e]\nrole = \"hollow\"\n";
+    check(flow, &["exec", "e", "A", "t"], 78, ".spore/agents/hollow.md");
+    // What is held to the project's checks is nothing to pay for where it has none.
+    env.write(".spore/config.toml", "");
+    let checked = "[executors.e]\n[orchestrators.s]\nstages = [{ name = \"A\", executor = \"e\" }, \
+                   { name = \"C\", executor = \"sentinel\" }]\n\
+                   [orchestrators.t]\nstages = [{ name = \"W\", executor = \"orchestrate\" }]\n\
+                   [coordinators.c]\nphases = [{ name = \"p\", orchestrator = \"s\", target = \"t\" }]\n\
+                   [campaigns.m]\ncoordinator = \"c\"\n";
+    let calls: [&[&str]; 4] = [
+        &["stage", "s", "full", "t"],
+        &["stage", "t", "full", "t"],
+        &["phase", "c"],
+        &["campaign", "run", "m", "t"],
+    ];
+    for call in calls {
+        check(checked, call, 78, "no build or test command was found");
+    }
     let listed = env.spore(&["runs", "list", "--json"]);
     assert!(listed.code == 69 || listed.json() == json!([]), "{}", listed.render());
 }

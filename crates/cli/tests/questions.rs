@@ -223,6 +223,22 @@ final = "STAGE_SPOIL_COMPLETE"
     asking.sort_unstable();
     assert_eq!(asking, ["extra.MORE", "work.NOTES"], "{asked:#}");
     let id = scenes::newest_id(&env);
+    // What is to be typed answers each, and no layer above them was cut off.
+    let typed = text(&asked["next"], "command").lines().collect::<Vec<_>>();
+    assert_eq!(typed.len(), 2, "{asked:#}");
+    for (command, one) in typed.iter().zip(questions) {
+        let run = text(one, "run");
+        assert_eq!(*command, format!("spore resolve {} --file ANSWER.md", &run[run.len() - 8..]));
+    }
+    let shown = env.spore(&["runs", "show", &id]).code(0).stdout;
+    assert!(shown.contains("parked:human") && !shown.contains("interrupted"), "{shown}");
+    let task = "both: work, extra";
+    let listed = env.spore(&["runs", "list"]).code(0).stdout;
+    assert!(shown.contains(task) && listed.contains(task), "{shown}{listed}");
+    for blank in ["", " \n"] {
+        let refused = env.spore(&["resolve", &id, "--reject", blank]);
+        assert!(refused.code == 64, "{}", refused.render());
+    }
     let unclear = env.spore(&["resolve", &id, "--approve"]).code(64);
     assert!(unclear.stderr.contains("2 parts of run"), "{}", unclear.render());
     let of = |name: &str| {
@@ -397,7 +413,16 @@ fn events_for_programs_have_time_trace_depth_and_elapsed() {
     for layer in &layers {
         assert_eq!(layer["trace_id"], trace, "{layer}");
         assert!(layer["ts"].is_string() && layer["depth"].is_u64(), "{layer}");
-        let is_start = layer["status"] == "STARTING";
+        let is_start = layer["status"] == "STARTING" || layer["status"] == "RETRY:2";
+        let (layer_word, stage) = (text(layer, "layer"), text(layer, "stage"));
+        if stage.ends_with("CHECK") {
+            assert_eq!(layer_word, "sentinel", "{layer}");
+        }
+        let expected = match layer_word {
+            "orch" => 1,
+            _ => 2,
+        };
+        assert_eq!(layer["depth"], expected, "{layer}");
         assert_eq!(layer["elapsed_ms"].is_u64(), !is_start, "{layer}");
     }
 }

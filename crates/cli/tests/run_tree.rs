@@ -256,6 +256,8 @@ fn asked() -> impl Strategy<Value = Asked> {
 
 /// The command that starts the session of `role` as a stage.
 fn staged(env: &TestEnv, role: &str, next: &str, budget: &str) -> String {
+    let plan = "[[stages]]\nname = \"W\"\nexecutor = \"orchestrate\"\ntask = \"x\"\n";
+    env.write("plan.toml", plan);
     env.write(
         &format!(".spore/flows/{role}.toml"),
         &format!(
@@ -266,8 +268,8 @@ fn staged(env: &TestEnv, role: &str, next: &str, budget: &str) -> String {
     format!("stage {role} full t --backend replay --scenario {role}.toml {budget}")
 }
 
-/// A stage that no project without checks can begin.
-const CANNOT_BEGIN: &str = ", { name = \"B\", executor = \"orchestrate\", task = \"x\" }";
+/// A stage that no project without checks can begin. That it is one is only known on the way.
+const CANNOT_BEGIN: &str = ", { name = \"B\", executor = \"planned\", plan = \"plan.toml\" }";
 
 /// Writes the parts of everything below `asked`, and returns what its session does.
 fn play(env: &TestEnv, asked: &Asked, next: &mut u32) -> String {

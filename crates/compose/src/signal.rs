@@ -56,8 +56,9 @@ pub fn layer(kind: RunKind) -> &'static str {
     }
 }
 
-/// Lines of the live report that `run` gives rise to: its start and, once it is over, its end.
-pub fn live_lines(run: &Run) -> Vec<String> {
+/// Lines of the live report that `run` gives rise to: its start and, once it is over, its end. What its
+/// parts give rise to is between them.
+pub fn live_lines(run: &Run) -> [Option<String>; 2] {
     #[derive(Serialize)]
     struct LiveLine<'a> {
         ts: Timestamp,
@@ -83,13 +84,12 @@ pub fn live_lines(run: &Run) -> Vec<String> {
         elapsed_ms,
         detail,
     };
-    let mut lines = vec![line(run.started, "STARTING".to_owned(), None, None)];
-    if let (Some(outcome), Some(ended)) = (run.outcome, run.ended) {
-        let elapsed = ended.as_millis().saturating_sub(run.started.as_millis());
-        let reason = run.reason.as_deref().filter(|_| outcome != Outcome::Success);
-        lines.push(line(ended, status(outcome), Some(elapsed), reason));
-    }
-    lines.iter().filter_map(|line| serde_json::to_string(line).ok()).collect()
+    let text = |line: LiveLine<'_>| serde_json::to_string(&line).ok();
+    let starting = text(line(run.started, "STARTING".to_owned(), None, None));
+    let (Some(outcome), Some(ended)) = (run.outcome, run.ended) else { return [starting, None] };
+    let elapsed = ended.as_millis().saturating_sub(run.started.as_millis());
+    let reason = run.reason.as_deref().filter(|_| outcome != Outcome::Success);
+    [starting, text(line(ended, status(outcome), Some(elapsed), reason))]
 }
 
 /// The word for a beginning, as progress has it.

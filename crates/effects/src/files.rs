@@ -44,20 +44,40 @@ pub fn create_atomic(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Reads a file. What is no file is refused: a device may have no end, and a pipe no writer.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let mut file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    let mut content = Vec::new();
+    open_file(path.as_ref())?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         let kind = if found.is_dir() { "a directory" } else { "a device or a pipe" };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {kind}")));
     }
+    Ok(file)
+}
+
+/// Reads a file of text of at most `most` bytes as [`read`] does. A longer one is refused, also where
+/// it does not say how long it is.
+pub fn read_text_within(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     let mut content = Vec::new();
-    file.read_to_end(&mut content)?;
-    Ok(content)
+    open_file(path.as_ref())?.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        let told = format!("it is longer than {} KB", most / 1000);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, told));
+    }
+    text_of(content)
 }
 
 /// Reads a file of text as [`read`] does.
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
-    String::from_utf8(read(path)?)
+    text_of(read(path)?)
+}
+
+fn text_of(content: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(content)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 

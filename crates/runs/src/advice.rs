@@ -9,13 +9,13 @@ use spore_pipeline::Done;
 use spore_store::{Journal, JournalError};
 
 use crate::applied::Applied;
-use crate::questions::asks_a_person;
+use crate::questions::who_asks;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NextStep {
     /// What has to be done, or waited for, first.
     pub say: String,
-    /// What to type then.
+    /// What to type then; a line each, where that is more than one command.
     pub command: String,
     /// Typing it earlier is in vain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,8 +30,8 @@ pub const REVIEW: &str = "a person is to look at the phases";
 struct WaitFacts {
     /// When the limit is over that its newest session met.
     resets_at: Option<Timestamp>,
-    /// Whether a part of it has a question without an answer.
-    asks: bool,
+    /// The parts of it that have a question without an answer.
+    asks: Vec<RunId>,
     /// What became of its work, where that is not where it was asked to be.
     unapplied: Option<Applied>,
 }
@@ -45,7 +45,10 @@ pub(crate) fn advise(
     let waits_for_a_person = run.state == RunState::Parked && run.park == Some(Park::Human);
     let facts = WaitFacts {
         resets_at: resets_at(journal, run)?,
-        asks: waits_for_a_person && is_flow(run.kind) && asks_a_person(journal, run)?,
+        asks: match waits_for_a_person && is_flow(run.kind) {
+            true => who_asks(journal, run)?,
+            false => Vec::new(),
+        },
         unapplied: unapplied(journal, run, status)?,
     };
     Ok(next_step(run, status, facts))
@@ -94,20 +97,19 @@ fn next_step(run: &Run, status: RunStatus, facts: WaitFacts) -> Option<NextStep>
             command: resume,
             until: resets_at,
         }),
-        RunStatus::ParkedHuman if run.kind == RunKind::Sentinel => {
+        RunStatus::ParkedHuman if run.kind == RunKind::Sentinel && is_red(reason) => {
             step("fix what the checks found", "spore sentinel --checks-only".to_owned())
-        }
-        RunStatus::ParkedHuman if is_signed_out(reason) => step(&sign_in(run), resume),
-        // An agent stops by itself when what it may spend is spent.
-        RunStatus::ParkedHuman if reason.contains("it reached its budget") => {
-            step("give it more to spend", format!("{resume} --budget +5"))
         }
         RunStatus::ParkedHuman if run.kind == RunKind::Campaign && is_review(reason) => step(
             "look at the phases, then say yes or what to change",
             format!("spore resolve {id} --approve"),
         ),
-        RunStatus::ParkedHuman if asks => {
-            step("answer it", format!("spore resolve {id} --file ANSWER.md"))
+        // Before any word of the reason, which is the agent's own where it asks.
+        RunStatus::ParkedHuman if !asks.is_empty() => answers(run, &asks),
+        RunStatus::ParkedHuman if is_signed_out(reason) => step(&sign_in(run), resume),
+        // An agent stops by itself when what it may spend is spent.
+        RunStatus::ParkedHuman if reason.contains("it reached its budget") => {
+            step("give it more to spend", format!("{resume} --budget +5"))
         }
         RunStatus::ParkedHuman => step("when that is fixed", resume),
         RunStatus::Interrupted if run.is_open() => step("nothing recorded is lost", resume),
@@ -127,8 +129,12 @@ fn next_step(run: &Run, status: RunStatus, facts: WaitFacts) -> Option<NextStep>
         RunStatus::Escalated if run.kind == RunKind::Solo => {
             step("decide, or let it try anew", format!("spore retry {id}"))
         }
-        RunStatus::Escalated if run.kind == RunKind::Sentinel => {
+        RunStatus::Escalated if run.kind == RunKind::Sentinel && is_red(reason) => {
             step("mend what the checks found", "spore sentinel --checks-only".to_owned())
+        }
+        // The checks may be green: it is a role that was not understood.
+        RunStatus::Escalated if run.kind == RunKind::Sentinel => {
+            step("nobody judged the work: see why, then ask anew", "spore sentinel".to_owned())
         }
         // Nothing goes on with a flow that is over: it is started anew as it was.
         RunStatus::Escalated => {
@@ -136,6 +142,20 @@ fn next_step(run: &Run, status: RunStatus, facts: WaitFacts) -> Option<NextStep>
         }
         _ => None,
     }
+}
+
+/// How what is asked is answered. What a campaign has collected is put as one question; elsewhere each
+/// part is answered by its own id.
+fn answers(run: &Run, asks: &[RunId]) -> Option<NextStep> {
+    let command = |id: RunId| format!("spore resolve {} --file ANSWER.md", id.short());
+    let (say, command) = match asks {
+        [_, _, ..] if run.kind != RunKind::Campaign => {
+            let each: Vec<String> = asks.iter().map(|part| command(*part)).collect();
+            ("answer each of them by itself", each.join("\n"))
+        }
+        _ => ("answer it", command(run.id)),
+    };
+    Some(NextStep { say: say.to_owned(), command, until: None })
 }
 
 /// Returns the runs of those who raced, in their order; none where the settings were not read.
@@ -167,6 +187,11 @@ fn is_review(reason: &str) -> bool {
     reason.starts_with(REVIEW)
 }
 
+/// A sentinel that was stopped by its checks says how many of their findings block.
+fn is_red(reason: &str) -> bool {
+    reason.contains(" blocking")
+}
+
 fn is_signed_out(reason: &str) -> bool {
     ["not signed in", "key was not accepted"].iter().any(|words| reason.contains(words))
 }
@@ -187,7 +212,11 @@ mod tests {
         let status = run.status(false);
         let facts = WaitFacts {
             resets_at: Some(Timestamp::from_millis(60_000)),
-            asks: run.reason.as_deref().is_some_and(|reason| reason.ends_with('?')),
+            asks: match run.reason.as_deref().unwrap_or_default() {
+                "two?" => vec![RunId::from_parts(0, 2), RunId::from_parts(0, 3)],
+                reason if reason.ends_with('?') => vec![RunId::from_parts(0, 2)],
+                _ => Vec::new(),
+            },
             unapplied: run.reason.as_deref().filter(|reason| reason.contains("not merged")).map(
                 |what| Applied {
                     how: crate::Apply::Merge,
@@ -242,12 +271,28 @@ mod tests {
             parked(RunKind::Stage, Park::Human, "PLAN: which format?"),
             "answer it: spore resolve 00000001 --file ANSWER.md",
         );
+        // What an agent asks is answered, whatever words it asks in.
+        for asked in ["PLAN: it reached its budget, may I?", "the user is not signed in. Why?"] {
+            check(
+                parked(RunKind::Stage, Park::Human, asked),
+                "answer it: spore resolve 00000001 --file ANSWER.md",
+            );
+        }
+        check(
+            parked(RunKind::Phase, Park::Human, "two?"),
+            "answer each of them by itself: spore resolve 00000002 --file ANSWER.md\n\
+             spore resolve 00000003 --file ANSWER.md",
+        );
+        check(
+            parked(RunKind::Campaign, Park::Human, "two?"),
+            "answer it: spore resolve 00000001 --file ANSWER.md",
+        );
         check(
             parked(RunKind::Stage, Park::Human, "the branch moved on"),
             "when that is fixed: spore resume 00000001",
         );
         check(
-            parked(RunKind::Sentinel, Park::Human, ""),
+            parked(RunKind::Sentinel, Park::Human, "cycle 1 of 3: 2 blocking"),
             "fix what the checks found: spore sentinel --checks-only",
         );
     }
@@ -300,6 +345,12 @@ mod tests {
         for kind in [RunKind::Exec, RunKind::Stage, RunKind::Phase, RunKind::Campaign] {
             check(escalated(kind), flow);
         }
+        let sentinel =
+            |reason: &str| Run { reason: Some(reason.to_owned()), ..escalated(RunKind::Sentinel) };
+        let red = "mend what the checks found: spore sentinel --checks-only";
+        check(sentinel("2 blocking, and 2 cycles in a row were no better"), red);
+        let unjudged = "nobody judged the work: see why, then ask anew: spore sentinel";
+        check(sentinel("there is no test specification: it cannot be read"), unjudged);
         let solo = "decide, or let it try anew: spore retry 00000001";
         check(escalated(RunKind::Solo), solo);
     }

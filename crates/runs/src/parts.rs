@@ -32,6 +32,10 @@ pub struct PartRow {
     /// What it made, on its way to a branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
+    /// The ref that keeps what it made, where that was taken back. It is for callers to fill in who
+    /// can read refs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolled_back: Option<String>,
     /// Of a session: what it was not let do.
     #[serde(default, skip_serializing_if = "RefusedCalls::is_empty")]
     pub refused: RefusedCalls,
@@ -56,7 +60,25 @@ pub(crate) fn parts_of(
     } else {
         collect(journal, run, (1, alive), &mut rows, &mut books)?;
     }
+    wait_with_their_parts(&mut rows);
     Ok((rows, books))
+}
+
+/// A layer whose part waits does not work, and was not cut off: it waits for the same.
+fn wait_with_their_parts(rows: &mut [PartRow]) {
+    for at in (0..rows.len()).rev() {
+        if rows[at].status != RunStatus::Interrupted || rows[at].outcome.is_some() {
+            continue;
+        }
+        let below = rows[at + 1..].iter().take_while(|part| part.depth > rows[at].depth);
+        let waits = |status: &RunStatus| {
+            use RunStatus::{ParkedBudget, ParkedHuman, ParkedQuota};
+            matches!(status, ParkedHuman | ParkedQuota | ParkedBudget)
+        };
+        if let Some(status) = below.map(|part| part.status).find(waits) {
+            rows[at].status = status;
+        }
+    }
 }
 
 /// Returns the merges of a task's own work.
@@ -99,6 +121,7 @@ fn row(
         started: child.started,
         ended: child.ended,
         commit: commit_of(journal, child)?,
+        rolled_back: None,
         refused: SessionNotes::of_row(child).refused,
     })
 }
@@ -194,4 +217,49 @@ fn joined(
 /// Returns whether runs of this kind tell of their parts themselves.
 pub(crate) fn is_task(kind: RunKind) -> bool {
     matches!(kind, RunKind::Orchestrate | RunKind::Solo | RunKind::Bounce | RunKind::Merge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(depth: u32, status: RunStatus, outcome: Option<Outcome>) -> PartRow {
+        PartRow {
+            id: RunId::from_parts(0, 1),
+            kind: RunKind::Stage,
+            name: String::new(),
+            attempt: 1,
+            depth,
+            status,
+            outcome,
+            reason: None,
+            turns: 0,
+            cost: Cost::default(),
+            started: Timestamp::from_millis(0),
+            ended: None,
+            commit: None,
+            rolled_back: None,
+            refused: RefusedCalls::default(),
+        }
+    }
+
+    #[test]
+    fn a_layer_waits_with_its_part_and_one_that_was_cut_off_does_not() {
+        use RunStatus::{Finished, Interrupted, ParkedHuman};
+        let mut rows = [
+            part(1, Interrupted, None),
+            part(2, Finished, Some(Outcome::Success)),
+            part(2, Interrupted, None),
+            part(3, ParkedHuman, None),
+            part(1, Interrupted, None),
+            part(2, Interrupted, None),
+            part(1, Interrupted, Some(Outcome::Interrupted)),
+            part(2, ParkedHuman, None),
+        ];
+        wait_with_their_parts(&mut rows);
+        let told: Vec<RunStatus> = rows.iter().map(|row| row.status).collect();
+        let cut_off = [Interrupted, Interrupted, Interrupted, ParkedHuman];
+        assert_eq!(told[..4], [ParkedHuman, Finished, ParkedHuman, ParkedHuman]);
+        assert_eq!(told[4..], cut_off);
+    }
 }

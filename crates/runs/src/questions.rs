@@ -32,9 +32,10 @@ pub struct OpenQuestion {
     pub question: Question,
 }
 
-/// Returns whether any part of `flow`, which is the root, asks what no person has answered.
-pub(crate) fn asks_a_person(journal: &dyn Journal, flow: &Run) -> Result<bool, JournalError> {
-    Ok(!open_questions(journal, flow, &answered(flow))?.is_empty())
+/// Returns the parts of `flow`, which is the root, that ask what no person has answered.
+pub(crate) fn who_asks(journal: &dyn Journal, flow: &Run) -> Result<Vec<RunId>, JournalError> {
+    let open = open_questions(journal, flow, &answered(flow))?;
+    Ok(open.into_iter().map(|one| one.run).collect())
 }
 
 /// Returns what the parts of a flow ask that is not `answered`, in the order of the tree.

@@ -259,6 +259,7 @@ pub struct RunChange {
     /// `Some(None)` is a run that waits no longer.
     pub park: Option<Option<Park>>,
     pub mark: Option<RunMark>,
+    /// An empty one takes away what was there.
     pub reason: Option<String>,
     pub tree_hash: Option<TreeId>,
     pub base_commit: Option<CommitId>,

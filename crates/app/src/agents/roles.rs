@@ -91,12 +91,25 @@ fn filled(text: &str, turns: u32) -> String {
 
 /// Refuses a role that no file and no setting describes: its name was most likely mistyped.
 pub(crate) fn require(root: &Path, config: &Config, role: &str) -> Result<()> {
+    refuse_blank(root, role)?;
     // Being named in our own table is no description.
     let ours = Config::load(&[])?.config.roles;
     let mut theirs = config.roles.names().filter(|name| ours.names().all(|our| our != *name));
     match theirs.any(|name| name == role) {
         true => Ok(()),
         false => require_described(root, role),
+    }
+}
+
+/// Refuses a role whose own file says nothing: its sessions would be paid for without instructions.
+fn refuse_blank(root: &Path, role: &str) -> Result<()> {
+    let files = [".spore/agents", ".claude/agents"].map(|dir| format!("{dir}/{role}.md"));
+    let Some(file) = files.iter().find(|file| root.join(file).is_file()) else { return Ok(()) };
+    let text = spore_effects::files::read_text(root.join(file));
+    match text.is_ok_and(|text| text.trim().is_empty()) {
+        true => Err(Error::new(Fault::Usage, format!("the role {role:?} is empty: {file}"))
+            .hint("write there who works and how, or remove the file")),
+        false => Ok(()),
     }
 }
 

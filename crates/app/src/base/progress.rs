@@ -162,7 +162,7 @@ pub enum Update {
         detail: Option<String>,
         ts: Timestamp,
         trace_id: TraceId,
-        /// How many sessions are around it.
+        /// How many layers and sessions are around it.
         depth: u32,
         /// Set at an end.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,6 +193,10 @@ pub enum Update {
         name: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+    },
+    /// A person turned a plan down whose phases had been changed: the next version has none of that.
+    ChangesLost {
+        changes: Vec<String>,
     },
     /// What a loop over a list of tasks has to say of its own.
     #[serde(untagged)]
@@ -251,6 +255,20 @@ fn trimmed(bytes: u64) -> String {
         "Transcripts and logs of the oldest runs were removed, {} KB: they took more than \
          `records.cap_bytes`.",
         bytes.div_ceil(1024)
+    )
+}
+
+fn shallow(limit: u32) -> String {
+    format!(
+        "This is the last level of sessions that the limit of {limit} allows: they can start none."
+    )
+}
+
+fn changes_lost(changes: &[String]) -> String {
+    format!(
+        "What you changed of the phases goes with this version of the plan: {}. Change the next one \
+         anew.",
+        changes.join("; ")
     )
 }
 
@@ -358,11 +376,9 @@ impl fmt::Display for Update {
             }
             Self::OfTask { task, told } => write!(f, "[{task}] {told}"),
             Self::Loop(told) => told.fmt(f),
+            Self::ChangesLost { changes } => f.write_str(&changes_lost(changes)),
             Self::Compressed { name, why } => f.write_str(&compressed(name, why.as_deref())),
-            Self::Shallow { limit } => write!(
-                f,
-                "This is the last level of sessions that the limit of {limit} allows: they can start none."
-            ),
+            Self::Shallow { limit } => f.write_str(&shallow(*limit)),
         }
     }
 }

@@ -90,6 +90,8 @@ pub(crate) fn reopen_telling(
     let change = RunChange {
         state: Some(RunState::Running),
         park: Some(None),
+        // What it waited for is over.
+        reason: Some(String::new()),
         settings: Some(serde_json::to_value(settings).map_err(bug)?),
         ..RunChange::default()
     };

@@ -78,6 +78,9 @@ pub(crate) fn prefix(run: RunId) -> String {
     format!("refs/spore/{run}")
 }
 
+/// The name of the ref that keeps what was taken back.
+pub(crate) const ROLLED_BACK: &str = "rolled-back";
+
 /// Returns one of them: `base`, `result`, `rolled-back`.
 pub(crate) fn own(run: RunId, name: &str) -> String {
     format!("{}/{name}", prefix(run))

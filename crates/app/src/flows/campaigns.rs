@@ -20,13 +20,16 @@ use spore_model::{
     Begun, BudgetId, EffectClass, Outcome, Park, RunId, RunKind, RunState, StepKey, Ticket, Usd,
 };
 use spore_runs::{ASKER, REVIEW};
+use spore_store::Journal;
 use spore_tools::layers::LedLayer;
 
+pub(crate) use change::changes_lost_by;
 pub use change::{ChangeAsked, ChangedPhases, PhaseEdit, change_campaign};
 use record::{recorded_changes, recorded_lines};
 pub(crate) use status::find_campaign;
 pub use status::{CampaignPhaseRow, CampaignQuestion, CampaignStatus, campaign_status};
 
+use super::branch::FlowBranch;
 use super::execs::ExecEnd;
 use super::flow::{ActiveFlow, LayerEnding, LayerPlace};
 use super::leading::{LayerLead, LeadEnd, Led};
@@ -82,14 +85,10 @@ impl CampaignWork<'_> {
 
     /// Finds what is on the branch by the record, whatever phase is gone on with first.
     fn recall(&self) -> Result<()> {
-        let Some(branch) = &self.ground.branch else { return Ok(()) };
-        let mut lines = recorded_lines(self.ground.journal, self.place.run)?;
-        // What git has no more is not on the branch: it lands again.
-        lines.retain(|line| branch.repository.tree_of(&line.tip).is_ok());
-        while let Some(next) = lines.iter().find(|line| line.base == branch.tip()) {
-            branch.record(&next.tip);
+        match &self.ground.branch {
+            Some(branch) => recall_lines(self.ground.journal, self.place.run, branch),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes a step. Returns how the campaign rests where that is its last one for now.
@@ -135,10 +134,11 @@ impl CampaignWork<'_> {
         };
         let began = ground.now();
         let (name, word) = (part.name(), started(attempt));
-        progress.update(&ground.told_layer("coord", &name, word, None, None));
+        let layer = ("coord", self.place.depth + 1);
+        progress.update(&ground.told_layer(layer, &name, word, None, None));
         let record = self.run(machine, (part, attempt), plan, &ticket, progress)?;
         let (status, why) = (spore_compose::status(record.end.outcome), record.end.reason.clone());
-        progress.update(&ground.told_layer("coord", &name, status, why, Some(began)));
+        progress.update(&ground.told_layer(layer, &name, status, why, Some(began)));
         // What has to wait has no result yet: resume does it again.
         if machine.apply(part, &record) {
             steps.finish(&key, &ticket, &steps.entry(&record)?)?;
@@ -233,15 +233,9 @@ impl CampaignWork<'_> {
             machine.reviewed(&answer);
             return Ok(None);
         }
-        let file = PathBuf::from(format!("review-{revision}.md"));
-        let roadmap = match (self.plan.roadmap_path(), &ground.branch) {
-            (Some(path), Some(branch)) => ground.text_at(Some(&branch.tip()), path)?,
-            _ => None,
-        };
+        let file = review_file(revision);
         let id = self.place.run.short();
-        let planned = machine.planned();
-        let phases = (revision, planned.as_slice());
-        let text = review_document(&self.plan, phases, roadmap.as_deref(), &id);
+        let text = review_text(machine, revision, ground.branch.as_ref(), &id)?;
         ground.write(&ground.dir().join(&file), &text)?;
         let reason = format!("{REVIEW}: {}", ground.path_of(&file));
         let (outcome, park) = (Outcome::NeedsHuman, Park::Human);
@@ -314,6 +308,39 @@ impl CampaignWork<'_> {
     fn dir_of(&self, part: &CampaignPart, attempt: u32) -> PathBuf {
         PathBuf::from("coordinators").join(part.path(attempt).replace('/', "-"))
     }
+}
+
+/// Puts on a branch what is on record of a campaign.
+fn recall_lines(journal: &dyn Journal, run: RunId, branch: &FlowBranch) -> Result<()> {
+    let mut lines = recorded_lines(journal, run)?;
+    // What git has no more is not on the branch: it lands again.
+    lines.retain(|line| branch.repository.tree_of(&line.tip).is_ok());
+    while let Some(next) = lines.iter().find(|line| line.base == branch.tip()) {
+        branch.record(&next.tip);
+    }
+    Ok(())
+}
+
+/// Where a person finds a version of the plan, among the campaign's files.
+fn review_file(revision: u32) -> PathBuf {
+    PathBuf::from(format!("review-{revision}.md"))
+}
+
+/// What a person is to look at of a version of the plan, as it is changed by now.
+fn review_text(
+    machine: &Campaign,
+    revision: u32,
+    branch: Option<&FlowBranch>,
+    id: &str,
+) -> Result<String> {
+    let plan = machine.plan();
+    let roadmap = match (plan.roadmap_path(), branch) {
+        (Some(path), Some(branch)) => branch.repository.read_file(&branch.tip(), path)?,
+        _ => None,
+    };
+    let roadmap = roadmap.map(|text| String::from_utf8_lossy(&text).into_owned());
+    let planned = machine.planned();
+    Ok(review_document(plan, (revision, planned.as_slice()), roadmap.as_deref(), id))
 }
 
 /// A record with nothing but an end.

@@ -333,7 +333,10 @@ impl Exec<'_> {
         let (outcome, reason) = self.judge(&session.report, &booking.notes.refused, left);
         let cap = usize::try_from(ground.config.flows.diagnosis_bytes).unwrap_or(usize::MAX);
         let end = ChildEnd {
-            artifact: left.filter(|(_, left)| *left == Left::New).map(|(path, _)| path.to_owned()),
+            // In a checkout its commit tells, later.
+            artifact: left
+                .filter(|(_, left)| self.start.is_none() && *left == Left::New)
+                .map(|(path, _)| path.to_owned()),
             diagnosis: tail(&session.report.final_text, cap),
             budget_left: ground.has_left(self.place.budget),
             ..ChildEnd::new(self.place.run, outcome, reason)

@@ -167,10 +167,10 @@ impl ActiveFlow<'_> {
         self.events().make(kind, name, what, run, payload)
     }
 
-    /// Tells of one layer; of an end, with the time since `began`.
+    /// Tells of one layer, by its word and how deep it is; of an end, with the time since `began`.
     pub(crate) fn told_layer(
         &self,
-        layer: &'static str,
+        (layer, depth): (&'static str, u32),
         stage: &str,
         status: String,
         detail: Option<String>,
@@ -184,7 +184,7 @@ impl ActiveFlow<'_> {
             detail,
             ts,
             trace_id: self.trace.clone(),
-            depth: self.nesting.depth,
+            depth,
             elapsed_ms: began.map(|began| {
                 u64::try_from(ts.as_millis().saturating_sub(began.as_millis())).unwrap_or(0)
             }),

@@ -118,7 +118,7 @@ impl ActiveFlow<'_> {
     ) -> Result<ChildEnd> {
         let (Some(branch), Some(line)) = (&self.branch, end.line.clone()) else { return Ok(end) };
         if end.outcome != Outcome::Success {
-            let name = run_refs::own(end.run, "rolled-back");
+            let name = run_refs::own(end.run, run_refs::ROLLED_BACK);
             branch.repository.set_ref(&name, &line.tip)?;
             return Ok(end);
         }
@@ -174,7 +174,7 @@ impl ActiveFlow<'_> {
                 Ok(ChildEnd { line: Some(landed), ..end })
             }
             PhaseLanding::Back { reason, evidence } => {
-                let name = run_refs::own(end.run, "rolled-back");
+                let name = run_refs::own(end.run, run_refs::ROLLED_BACK);
                 branch.repository.set_ref(&name, &line.tip)?;
                 let reason = format!("it does not fit what others brought to the branch: {reason}");
                 let outcome = Outcome::NeedsRefinement;

@@ -180,7 +180,8 @@ impl LayerLead<'_> {
             return Ok(Err(stopped(Outcome::NeedsHuman, Park::Budget, "the budget is spent")));
         };
         let name = format!("{}.lead", self.place.name);
-        progress.update(&ground.told_layer("exec", &name, "STARTING".to_owned(), None, None));
+        let (layer, began) = (("exec", self.place.depth + 1), ground.now());
+        progress.update(&ground.told_layer(layer, &name, "STARTING".to_owned(), None, None));
         let session = self.session(&ticket, node, led, progress);
         let over = ground.settle(node, session.as_ref().map_or(Usd::ZERO, EndedSession::cost));
         let session = session?;
@@ -189,7 +190,7 @@ impl LayerLead<'_> {
         }
         let (outcome, reason) = (session.report.outcome, session.report.reason.clone());
         let status = spore_compose::status(outcome);
-        progress.update(&ground.told_layer("exec", &name, status, reason.clone(), None));
+        progress.update(&ground.told_layer(layer, &name, status, reason.clone(), Some(began)));
         let waits = match outcome {
             Outcome::Interrupted => Some(Park::Interrupt),
             Outcome::QuotaParked => Some(Park::Quota),

@@ -41,7 +41,7 @@ impl ActiveFlow<'_> {
     }
 
     /// What is said of a part that is done again.
-    pub(crate) fn told_lost(&self, layer: &'static str, name: &str) -> Update {
+    pub(crate) fn told_lost(&self, layer: (&'static str, u32), name: &str) -> Update {
         let why = Some("what it left, or stood on, is gone: it is done again".to_owned());
         self.told_layer(layer, name, "PENDING".to_owned(), why, None)
     }

@@ -39,7 +39,6 @@ use spore_model::{
     Allowance, BudgetTree, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunState, SourceKind,
     Usd,
 };
-use spore_runs::RunReport;
 use spore_store::{Journal, RunChange, RunQuery};
 
 use branch::{FlowBranch, FlowSite};
@@ -47,7 +46,7 @@ pub use campaigns::{
     CampaignPhaseRow, CampaignQuestion, CampaignStatus, ChangeAsked, ChangedPhases, PhaseEdit,
     campaign_status, change_campaign,
 };
-use campaigns::{CampaignRest, CampaignWork, find_campaign};
+use campaigns::{CampaignRest, CampaignWork, changes_lost_by, find_campaign};
 use checks::{Checks, ChecksOver, ChecksRest, results_path};
 use execs::{Exec, ExecEnd};
 use flow::{ActiveFlow, LayerPlace, LeaderChoice, PersonAnswer, spent};
@@ -191,14 +190,23 @@ pub fn sentinel(
         let config = workspace.config(around, &[])?;
         let journal = workspace.journal(&config)?;
         let query = RunQuery { roots_only: true, open_only: true, ..RunQuery::default() };
+        let since = match &asked.since {
+            Some(since) => Some(workspace.repository(around)?.resolve(since)?),
+            None => None,
+        };
         let is_meant = |run: &Run| {
             let settings = read_settings::<FlowSettings>(run);
             run.kind == RunKind::Sentinel
-                && settings.is_ok_and(|settings| settings.planned.answers(asked))
+                && settings.is_ok_and(|settings| settings.planned.answers(asked, since.as_ref()))
         };
         let begun = journal.runs(&query)?.into_iter().filter(is_meant);
         if let Some(run) = unclaimed(&workspace, begun.collect()).first() {
-            return go_on(around, &workspace, run, MoreSaid::default(), progress);
+            let said = MoreSaid {
+                whole_budget: asked.options.budget,
+                max_cycles: asked.max_cycles,
+                ..MoreSaid::default()
+            };
+            return go_on(around, &workspace, run, said, progress);
         }
     }
     start(around, &asked.options, None, |ready| plan::sentinel(ready, asked), progress)
@@ -241,6 +249,10 @@ fn start(
     let ancestry = depth::within_limit(around, &config, limit)?;
     let planned = depth::fitted(planned, &config, ancestry.nesting, progress);
     planned.refuse_missing(around, &workspace, &config)?;
+    planned.refuse_unchecked(around, &workspace, &config)?;
+    if bounds.is_none() {
+        planned.refuse_left_out(&config)?;
+    }
     options.refuse_other_session()?;
     let id = around.ids.run();
     if options.dry_run {
@@ -274,8 +286,18 @@ fn start(
     let worked = work(around, &workspace, &config, &journal, id, nesting, &settings, progress);
     match (worked, bounds) {
         (Err(error), Some(_)) => Err(totals::given_up(&journal, id, around.clock.now(), error)?),
+        (Err(error), None) => Err(stopped_by(around, &journal, id, error)),
         (worked, _) => worked,
     }
+}
+
+/// Puts on record what stopped a flow in the middle, for a person who asks why it is interrupted. Where
+/// that cannot be written either, the error that is told is the first one.
+fn stopped_by(around: &Surroundings, journal: &dyn Journal, id: RunId, error: Error) -> Error {
+    let reason = around.secrets().strike(&error.to_string()).into_owned();
+    let change = RunChange { reason: Some(reason), if_open: true, ..RunChange::default() };
+    let _ = journal.update_run(id, &change, &[]);
+    error
 }
 
 /// Goes on with a flow from its first step without a result.
@@ -285,11 +307,9 @@ pub(crate) fn resume(
     run: &Run,
     more: Option<Usd>,
     progress: &mut dyn Progress,
-) -> Result<RunReport> {
-    let said = MoreSaid { budget: more, answers: Vec::new() };
-    go_on(around, workspace, run, said, progress)?;
-    let config = workspace.config(around, &[])?;
-    report::report(workspace, &workspace.journal(&config)?, run.id)
+) -> Result<FlowReport> {
+    let said = MoreSaid { budget: more, ..MoreSaid::default() };
+    go_on(around, workspace, run, said, progress)
 }
 
 /// Goes on with a campaign, and tells what came of it as `spore campaign run` does.
@@ -306,7 +326,7 @@ pub fn resume_campaign(
     if !run.is_open() {
         return Err(report::is_over(&run));
     }
-    let said = MoreSaid { budget: more, answers: Vec::new() };
+    let said = MoreSaid { budget: more, ..MoreSaid::default() };
     go_on(around, &workspace, &run, said, progress)
 }
 
@@ -347,12 +367,19 @@ pub fn resolve(
     }
     let words = without_keys(around, &answer.words()?, "the answer", progress);
     let approves = *answer == FlowAnswer::Approve;
+    let lost = match approves {
+        true => Vec::new(),
+        false => changes_lost_by(&journal, &run, &settings)?,
+    };
+    if !lost.is_empty() {
+        progress.update(&Update::ChangesLost { changes: lost });
+    }
     let said = asked.iter().map(|question| PersonAnswer {
         to: question.asker.unwrap_or(question.run),
         words: words.clone(),
         approves,
     });
-    let said = MoreSaid { budget: None, answers: said.collect() };
+    let said = MoreSaid { answers: said.collect(), ..MoreSaid::default() };
     go_on(around, &workspace, &run, said, progress)
 }
 
@@ -399,10 +426,7 @@ fn go_on(
     let (config, journal) = (&held.config, &held.journal);
     let mut settings: FlowSettings = read_settings(run)?;
     settings.answers.extend(said.answers);
-    if let Some(more) = said.budget {
-        settings.budget += more;
-        settings.raised += more;
-    }
+    settings.hear(said.budget, said.whole_budget, said.max_cycles);
     let reaped = reap(config, journal, run.id, around)?;
     // A raise is on record with what it raises, or not at all.
     let raise = said.budget.filter(|_| run.kind == RunKind::Campaign).map(|more| {
@@ -414,6 +438,7 @@ fn go_on(
     Sandboxes { around, workspace, config, run: run.id }.clean_up();
     let nesting = Nesting { depth: run.depth, limit: settings.max_depth };
     work(around, workspace, config, journal, run.id, nesting, &settings, progress)
+        .map_err(|error| stopped_by(around, journal, run.id, error))
 }
 
 fn create(

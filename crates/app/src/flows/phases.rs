@@ -146,7 +146,7 @@ impl Coordinator<'_> {
                 match ground.steps(&self.place).begin(&key, EffectClass::Keyed, intent)? {
                     Begun::Done(end) if ground.has_lost(&self.place, &key, &end)? => {
                         let name = &self.plan.phases[phase].name;
-                        let _ = sender.send(Said::Update(ground.told_lost("orch", name)));
+                        let _ = sender.send(Said::Update(ground.told_lost(self.layer(), name)));
                         machine.lost(phase, &end);
                     }
                     Begun::Done(end) => {
@@ -156,7 +156,7 @@ impl Coordinator<'_> {
                     }
                     Begun::Do(ticket) if self.has_lost_ground(&key, &ticket)? => {
                         let name = &self.plan.phases[phase].name;
-                        let _ = sender.send(Said::Update(ground.told_lost("orch", name)));
+                        let _ = sender.send(Said::Update(ground.told_lost(self.layer(), name)));
                         let child = ticket.planned("child").map_err(bug)?;
                         machine.lost(phase, &ChildEnd::new(child, Outcome::Interrupted, None));
                     }
@@ -195,6 +195,11 @@ impl Coordinator<'_> {
                 }
             }
         }
+    }
+
+    /// The word for what does a phase, and how deep that is.
+    fn layer(&self) -> (&'static str, u32) {
+        ("orch", self.place.depth + 1)
     }
 
     /// Returns whether a phase that began earlier has lost what it started from.
@@ -288,7 +293,8 @@ impl Coordinator<'_> {
         let (ground, began) = (self.ground, self.ground.now());
         let mut progress = Caller(sender.clone());
         let (name, budget, attempt) = (place.name.clone(), place.budget, place.attempt);
-        progress.update(&ground.told_layer("orch", &name, "STARTING".to_owned(), None, None));
+        let word = spore_compose::started(attempt);
+        progress.update(&ground.told_layer(self.layer(), &name, word, None, None));
         let (coordinator, phase) = (&self.place, &self.plan.phases[phase]);
         let resolver = PhaseResolver { ground, coordinator, phase };
         let resolution = match resolver.resolve(&place, &plan, start.as_ref(), &mut progress)? {
@@ -310,9 +316,13 @@ impl Coordinator<'_> {
         });
         let mut end = told?;
         end.budget_left = ground.has_left(self.place.budget);
+        // Also of an attempt that is tried again, before its end is on record.
+        if end.outcome == Outcome::NeedsRefinement && end.park.is_none() {
+            self.keep_request_of(&name, &end, attempt)?;
+        }
         let status = spore_compose::status(end.outcome);
         let why = end.reason.clone();
-        progress.update(&ground.told_layer("orch", &name, status, why, Some(began)));
+        progress.update(&ground.told_layer(self.layer(), &name, status, why, Some(began)));
         Ok(end)
     }
 
@@ -375,8 +385,12 @@ impl Coordinator<'_> {
         let key = PhaseStep::key_of(&self.plan, at, attempts);
         let end: Option<ChildEnd> = self.ground.steps(&self.place).result(&key)?;
         let Some(end) = end else { return Ok(()) };
-        let path = self.ground.dir().join(format!("refinements/orch-{}.md", report.phase));
-        self.ground.write(&path, &refinement(&report.phase, &end, attempts))
+        self.keep_request_of(&report.phase, &end, attempts)
+    }
+
+    fn keep_request_of(&self, phase: &str, end: &ChildEnd, attempt: u32) -> Result<()> {
+        let path = self.ground.dir().join(format!("refinements/orch-{phase}.md"));
+        self.ground.write(&path, &refinement(phase, end, attempt))
     }
 
     /// Writes the report, manifest and signal file of each phase whose fate is decided.

@@ -112,12 +112,14 @@ impl ActiveFlow<'_> {
         if !layers.contains(&run.kind) && run.kind != RunKind::Orchestrate {
             return Ok(());
         }
-        lines.extend(live_lines(run));
+        let [starting, ending] = live_lines(run);
+        lines.extend(starting);
         if layers.contains(&run.kind) {
             for child in self.journal.children(run.id)? {
                 self.lines_of(&child, lines)?;
             }
         }
+        lines.extend(ending);
         Ok(())
     }
 }

@@ -85,7 +85,8 @@ impl ActiveFlow<'_> {
             return Ok(());
         }
         let (state, park) = (Some(RunState::Running), Some(None));
-        let change = RunChange { state, park, ..RunChange::default() };
+        let reason = Some(String::new());
+        let change = RunChange { state, park, reason, ..RunChange::default() };
         Ok(self.journal.update_run(place.run, &change, &[])?)
     }
 
@@ -152,6 +153,12 @@ pub enum FlowAnswer {
 impl FlowAnswer {
     /// Returns what the session that asked is told.
     pub(crate) fn words(&self) -> Result<String> {
+        if let Self::Reject(reason) = self
+            && reason.trim().is_empty()
+        {
+            return Err(Error::new(Fault::Usage, "the rejection says nothing of why")
+                .hint("say what is to be otherwise: `--reject \"not before the release\"`"));
+        }
         let text = match self {
             Self::Words(text) => text.trim().to_owned(),
             Self::Approve => "Approved: go on.".to_owned(),
@@ -169,4 +176,24 @@ impl FlowAnswer {
 pub(crate) struct MoreSaid {
     pub(crate) budget: Option<Usd>,
     pub(crate) answers: Vec<PersonAnswer>,
+    /// What it may cost in all, where that is said anew.
+    pub(crate) whole_budget: Option<Usd>,
+    /// How many cycles a sentinel has, where that is said anew.
+    pub(crate) max_cycles: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_says_nothing_is_none() {
+        for blank in ["", " \t\n", "\u{a0}"] {
+            assert!(FlowAnswer::Reject(blank.to_owned()).words().is_err(), "{blank:?}");
+            assert!(FlowAnswer::Words(blank.to_owned()).words().is_err(), "{blank:?}");
+        }
+        let told = FlowAnswer::Reject(" not today\n".to_owned()).words().unwrap();
+        assert_eq!(told, "Rejected: not today");
+        assert_eq!(FlowAnswer::Approve.words().unwrap(), "Approved: go on.");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod asked;
 pub(super) mod depth;
+mod left_out;
 pub(super) mod plan;
 mod planned;
 mod ready;

@@ -26,7 +26,7 @@ use turn::StageTurn;
 
 use crate::base::error::bug;
 use crate::base::step::Intent;
-use crate::{Error, Progress, Result};
+use crate::{Error, Progress, Result, Update};
 
 /// An orchestrator at work.
 pub(crate) struct Orchestrator<'a> {
@@ -149,9 +149,7 @@ impl Orchestrator<'_> {
         if ticket.attempt > 1 && ground.has_lost_ground(&self.place, &key, place.run)? {
             return Ok(self.begin_anew(machine, step, *stage, progress));
         }
-        let begun =
-            ground.told_layer("exec", &place.name, spore_compose::started(*attempt), None, None);
-        progress.update(&begun);
+        progress.update(&self.told_begun(*stage, &place));
         let plan = &self.plan.stages[*stage];
         let data = if plan.asks() { machine.data() } else { FlowData::default() };
         let known = (&data, tip.as_ref(), diagnosis.as_ref());
@@ -177,8 +175,23 @@ impl Orchestrator<'_> {
         progress: &mut dyn Progress,
     ) -> StageNext {
         let name = format!("{}{}", self.prefix, self.plan.stages[stage].name);
-        progress.update(&self.ground.told_lost("exec", &name));
+        let layer = (self.layer_of(stage), self.place.depth + 1);
+        progress.update(&self.ground.told_lost(layer, &name));
         machine.lost(step)
+    }
+
+    /// The word for what does a stage.
+    fn layer_of(&self, stage: usize) -> &'static str {
+        match self.plan.stages[stage].work {
+            StageWork::Sentinel { .. } => "sentinel",
+            StageWork::Exec(_) | StageWork::Orchestrate(_) | StageWork::Planned(_) => "exec",
+        }
+    }
+
+    fn told_begun(&self, stage: usize, place: &LayerPlace) -> Update {
+        let word = spore_compose::started(place.attempt);
+        let layer = (self.layer_of(stage), place.depth);
+        self.ground.told_layer(layer, &place.name, word, None, None)
     }
 
     /// Takes note of what a stage left, for the next one to start from.
@@ -269,7 +282,8 @@ impl Orchestrator<'_> {
         };
         let end = ground.answered(&asking, end)?;
         let (status, why) = (spore_compose::status(end.outcome), end.reason.clone());
-        progress.update(&self.ground.told_layer("exec", &asking.name, status, why, Some(began)));
+        let layer = (self.layer_of(stage), asking.depth);
+        progress.update(&ground.told_layer(layer, &asking.name, status, why, Some(began)));
         Ok(end)
     }
 
@@ -486,6 +500,7 @@ impl Led for LedStages<'_, '_> {
         let asks = own.plan.stages[at].asks();
         let data = if asks { self.chosen.stage_data() } else { FlowData::default() };
         let known = (&data, self.tip.as_ref(), step.diagnosis.as_ref());
+        progress.update(&own.told_begun(at, &place));
         let end = own.run_stage(at, place, known, progress)?;
         if self.take(at, &end) {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;

@@ -11,7 +11,6 @@ use super::questions::{FlowQuestion, open_questions};
 use super::requests::Planned;
 use crate::Result;
 use crate::base::error::bug;
-use crate::base::run_refs;
 use crate::report;
 
 /// What came of a flow, whatever its layer.
@@ -52,9 +51,6 @@ pub struct FlowReport {
     #[serde(flatten)]
     pub told: serde_json::Value,
 }
-
-/// The name of a ref that keeps what a phase made.
-const ROLLED_BACK: &str = "rolled-back";
 
 /// One run below a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -107,7 +103,6 @@ pub(crate) fn dry(planned: &Planned, run: RunId, trace_id: TraceId) -> Result<Fl
 pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowReport> {
     let report = report::report(ground.workspace, ground.journal, ground.root)?;
     let parts = report.parts.iter().filter(|part| part.kind != RunKind::Session);
-    let taken_back = taken_back(ground, report.run.kind)?;
     let child = |part: &PartRow| FlowChild {
         run: part.id,
         kind: part.kind,
@@ -115,8 +110,7 @@ pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowRepo
         attempt: part.attempt,
         status: part.status,
         commit: part.commit.clone(),
-        rolled_back: Some(run_refs::own(part.id, ROLLED_BACK))
-            .filter(|name| taken_back.contains(name)),
+        rolled_back: part.rolled_back.clone(),
     };
     let line = ground.branch.as_ref().and_then(FlowBranch::line);
     Ok(FlowReport {
@@ -142,15 +136,4 @@ pub(crate) fn report(ground: &ActiveFlow<'_>, rest: FlowRest) -> Result<FlowRepo
         next: report.next,
         told: rest.told,
     })
-}
-
-/// The refs that keep what phases made and did not bring onto the branch.
-fn taken_back(ground: &ActiveFlow<'_>, kind: RunKind) -> Result<Vec<String>> {
-    let Some(branch) = &ground.branch else { return Ok(Vec::new()) };
-    if !matches!(kind, RunKind::Phase | RunKind::Campaign) {
-        return Ok(Vec::new());
-    }
-    let refs = branch.repository.refs_under("refs/spore")?;
-    let is_one = |name: &String| name.ends_with(&format!("/{ROLLED_BACK}"));
-    Ok(refs.into_iter().map(|(name, _)| name).filter(is_one).collect())
 }

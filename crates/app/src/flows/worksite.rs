@@ -77,20 +77,22 @@ impl Worksite<'_> {
         ticket: &Ticket,
         entry: &mut StepEntry,
     ) -> Result<ChildEnd> {
+        // What no commit has is no artifact, whatever the session left.
+        let without = ChildEnd { artifact: None, artifact_mark: None, ..said.end.clone() };
         let failed = |reason: String| ChildEnd {
             outcome: Outcome::Failure,
             reason: Some(reason),
-            ..said.end.clone()
+            ..without.clone()
         };
         let tree = match self.stored()? {
             Work::Tree(tree) => tree,
-            Work::Unfit(_) if said.end.outcome != Outcome::Success => return Ok(said.end.clone()),
+            Work::Unfit(_) if said.end.outcome != Outcome::Success => return Ok(without),
             Work::Unfit(why) => return Ok(failed(why)),
         };
         let attempt = self.last_attempt()?;
         if said.end.outcome != Outcome::Success {
             self.keep_left(&tree, attempt)?;
-            return Ok(said.end.clone());
+            return Ok(without);
         }
         let repository = &self.branch.repository;
         let is_changed = tree != repository.tree_of(self.start)?;

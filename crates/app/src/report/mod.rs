@@ -132,7 +132,22 @@ pub(crate) fn report(workspace: &Workspace, journal: &dyn Journal, id: RunId) ->
     if workspace.is_of_stranger() {
         report.directory = spore_plain::path(&workspace.root().join(&report.directory));
     }
+    fill_in_rolled_back(workspace, &mut report);
     Ok(report)
+}
+
+/// Names the refs that keep what phases made and did not bring onto the branch. Where git cannot be
+/// asked the rest of the report is as good as ever.
+fn fill_in_rolled_back(workspace: &Workspace, report: &mut RunReport) {
+    if !matches!(report.run.kind, RunKind::Phase | RunKind::Campaign) {
+        return;
+    }
+    let found = workspace.project_repository().and_then(|found| found.refs_under("refs/spore"));
+    let names: Vec<String> = found.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
+    for part in &mut report.parts {
+        let kept = run_refs::own(part.id, run_refs::ROLLED_BACK);
+        part.rolled_back = Some(kept).filter(|kept| names.contains(kept));
+    }
 }
 
 /// Says that nothing more can be done with a run.

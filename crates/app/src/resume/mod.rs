@@ -11,6 +11,7 @@ use spore_runs::RunReport;
 use spore_store::{Journal, RunQuery};
 
 use crate::base::run_lock::unclaimed;
+use crate::flows::FlowReport;
 use crate::loops::LoopReport;
 use crate::report::{self, is_over, root_of};
 use crate::run::settings::settings_of;
@@ -30,8 +31,15 @@ pub struct Resume {
 #[derive(Clone, Debug)]
 pub struct Resumed {
     pub report: RunReport,
-    /// The same as those who work through a list read it.
-    pub list: Option<Box<LoopReport>>,
+    /// The same as the command tells it that begins such a run.
+    pub told: Option<KindReport>,
+}
+
+/// What a kind of run tells at its end in a way of its own.
+#[derive(Clone, Debug)]
+pub enum KindReport {
+    List(Box<LoopReport>),
+    Flow(Box<FlowReport>),
 }
 
 /// Goes on with a run.
@@ -52,22 +60,24 @@ pub fn resume(
     if !run.is_open() {
         return Err(is_over(&run));
     }
-    let mut list = None;
+    let mut told = None;
     let report = match run.kind {
         RunKind::Orchestrate | RunKind::Solo => {
             let budget = budget_of(&run, asked.more_budget)?;
             crate::run::resume::go_on(around, &workspace, &run, budget, progress)
         }
         RunKind::Exec | RunKind::Stage | RunKind::Phase | RunKind::Campaign | RunKind::Sentinel => {
-            crate::flows::resume(around, &workspace, &run, asked.more_budget, progress)
+            let flow = crate::flows::resume(around, &workspace, &run, asked.more_budget, progress)?;
+            told = Some(KindReport::Flow(Box::new(flow)));
+            report::report(&workspace, &journal, run.id)
         }
         RunKind::Spawn => {
             crate::session::spawn::go_on(around, &workspace, &run, asked.more_budget, progress)?;
             report::report(&workspace, &journal, run.id)
         }
         RunKind::Loop | RunKind::Batch => {
-            let told = crate::loops::resume(around, &workspace, &run, asked.more_budget, progress)?;
-            list = Some(Box::new(told));
+            let list = crate::loops::resume(around, &workspace, &run, asked.more_budget, progress)?;
+            told = Some(KindReport::List(Box::new(list)));
             report::report(&workspace, &journal, run.id)
         }
         RunKind::Race => crate::race::go_on(around, &workspace, &run, asked.more_budget, progress),
@@ -79,7 +89,7 @@ pub fn resume(
         )
         .hint("start it anew")),
     }?;
-    Ok(Resumed { report, list })
+    Ok(Resumed { report, told })
 }
 
 /// Whether a run of this kind can be gone on with by itself.

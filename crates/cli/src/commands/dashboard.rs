@@ -153,7 +153,8 @@ fn waiting(text: &mut String, board: &Dashboard) {
         if let Some(next) = &one.next {
             let until = next.until.map(|until| format!(" (after {})", minute(until)));
             let until = until.unwrap_or_default();
-            text.push_str(&format!("{:12}{}{until}\n", "", next.command));
+            let command = next.command.replace('\n', &format!("\n{:12}", ""));
+            text.push_str(&format!("{:12}{command}{until}\n", ""));
         }
     }
     if board.waiting_left_out > 0 {

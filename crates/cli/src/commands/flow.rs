@@ -7,10 +7,11 @@ use spore_app::{
     Apply, Error, FlowOptions, FlowQuestion, FlowReport, LayerMode, Result, Surroundings,
 };
 
-use spore_model::{RunStatus, Usd};
+use spore_model::{Fault, RunKind, RunStatus, Usd};
 use spore_plain::{ends_within, line, line_within};
 
 use super::orchestrate::dollars;
+use super::sentinel;
 use super::text::to_do;
 
 #[derive(clap::Args)]
@@ -31,10 +32,10 @@ pub(crate) struct FlowArgs {
     #[arg(long, value_name = "HOW")]
     apply: Option<Apply>,
     /// The model of every executor that names none: low, medium, high, or the vendor's own name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = some_word)]
     model: Option<String>,
     /// Wall time of one session, where the flow says nothing of it: 90s, 10m (the default) or 2h
-    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     timeout: Option<Duration>,
     /// A file that every session is told beside its task
     #[arg(long, value_name = "FILE")]
@@ -78,14 +79,56 @@ impl FlowArgs {
     }
 }
 
+/// Reads a time in which something can be done.
+pub(super) fn some_time(typed: &str) -> std::result::Result<Duration, String> {
+    match spore_config::parse_duration(typed) {
+        Ok(Duration::ZERO) => Err("no session is done in no time".to_owned()),
+        read => read.map_err(|error| error.to_string()),
+    }
+}
+
+/// Reads a word that says something.
+pub(super) fn some_word(typed: &str) -> std::result::Result<String, String> {
+    match typed.trim() {
+        "" => Err("it is empty".to_owned()),
+        word => Ok(word.to_owned()),
+    }
+}
+
 fn mode(word: &str) -> std::result::Result<LayerMode, String> {
     LayerMode::named(word).ok_or_else(|| format!("it is one of {}", LayerMode::WORDS.join(", ")))
 }
 
+/// Bytes of a file that a person names, at most: sessions are told all of it.
+const MOST_BYTES: u64 = 100_000;
+
 /// Reads a file that a person names.
 pub(super) fn read_file(around: &Surroundings, path: &Path) -> Result<String> {
-    std::fs::read_to_string(around.cwd.join(path))
-        .map_err(|source| Error::io(format!("cannot read {}", spore_plain::path(path)), source))
+    read_named(&around.cwd, path, MOST_BYTES)
+}
+
+/// Reads a file of at most `most` bytes that a person names. What is no file, or has no end, is never
+/// waited for.
+pub(super) fn read_named(from: &Path, path: &Path, most: u64) -> Result<String> {
+    use std::io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput};
+
+    spore_effects::files::read_text_within(from.join(path), most).map_err(|source| {
+        let message = format!("cannot read {}", spore_plain::path(path));
+        match source.kind() {
+            FileTooLarge | InvalidData | InvalidInput => {
+                Error::new(Fault::BadInput, format!("{message}: {source}"))
+            }
+            _ => Error::io(message, source),
+        }
+    })
+}
+
+/// The last words about a flow of any kind.
+pub(super) fn whole_ending(report: &FlowReport) -> String {
+    match report.kind {
+        RunKind::Sentinel => sentinel::text(report),
+        _ => ending(report),
+    }
 }
 
 /// The last words about a flow.

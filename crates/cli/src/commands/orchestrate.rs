@@ -102,7 +102,7 @@ impl OrchestrateArgs {
 }
 
 /// Bytes that are taken from stdin, at most: what never ends is not waited for.
-const MOST_STDIN: u64 = 16 << 20;
+pub(super) const MOST_STDIN: u64 = 16 << 20;
 
 /// Returns `typed`, or what is on stdin where it is `-`.
 pub(super) fn read_text(typed: &str) -> Result<String> {

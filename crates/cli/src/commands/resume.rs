@@ -1,7 +1,7 @@
-use spore_app::{Result, Resume, Resumed, Surroundings};
+use spore_app::{KindReport, Result, Resume, Resumed, Surroundings};
 use spore_model::Usd;
 
-use super::{exit_code, loop_text, orchestrate, text};
+use super::{exit_code, flow, loop_text, orchestrate, text};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
@@ -23,9 +23,10 @@ pub(crate) struct ResumeArgs {
 pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &ResumeArgs) -> Result<u8> {
     let asked = Resume { run: args.run.clone(), more_budget: args.budget };
     listen_for_signals(&around.interrupt)?;
-    let Resumed { report, list } = spore_app::resume(around, &asked, ui)?;
-    ui.answer(&report, || match &list {
-        Some(list) => loop_text::ending(list),
+    let Resumed { report, told } = spore_app::resume(around, &asked, ui)?;
+    ui.answer(&report, || match &told {
+        Some(KindReport::List(list)) => loop_text::ending(list),
+        Some(KindReport::Flow(flow)) => flow::whole_ending(flow),
         None => text::ending(&report),
     });
     Ok(exit_code(&report))

@@ -3,7 +3,9 @@ use std::path::PathBuf;
 use spore_app::{FlowOptions, FlowReport, Result, SentinelAsked, Surroundings};
 use spore_model::Usd;
 
+use super::flow::some_word;
 use super::orchestrate::dollars;
+use super::text::to_do;
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
@@ -45,7 +47,7 @@ pub(crate) struct SentinelArgs {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// The model of every role: a tier, or the agent's own name for one
-    #[arg(long, value_name = "TIER|ID")]
+    #[arg(long, value_name = "TIER|ID", value_parser = some_word)]
     model: Option<String>,
     /// US dollars that all cycles may cost
     #[arg(long, value_name = "USD", value_parser = dollars)]
@@ -134,10 +136,15 @@ fn audit(found: &serde_json::Value) -> String {
     text
 }
 
-fn text(report: &FlowReport) -> String {
+/// The last words about a sentinel.
+pub(super) fn text(report: &FlowReport) -> String {
     let found = &report.told["verification"];
-    let grade = report.told["grade"].as_str().unwrap_or("none");
-    let mut text = format!("{grade} in cycle {}\n", found["cycle"]);
+    let grade = report.told["grade"].as_str();
+    let mut text = match (grade, found["cycle"].as_u64()) {
+        (Some(grade), Some(cycle)) => format!("{grade} in cycle {cycle}\n"),
+        (None, Some(cycle)) => format!("No grade yet in cycle {cycle}\n"),
+        (_, None) => "No check was run yet.\n".to_owned(),
+    };
     for check in found["checks"].as_array().into_iter().flatten() {
         let word = |key: &str| check[key].as_str().unwrap_or_default();
         let told = match (check["passed"].as_bool(), word("severity")) {
@@ -172,8 +179,8 @@ fn text(report: &FlowReport) -> String {
         let why = spore_plain::line(why);
         text.push_str(&format!("Only the checks were run, and nobody judged the work: {why}\n"));
     }
-    if report.exit_code == 10 && report.status == spore_model::RunStatus::ParkedHuman {
-        text.push_str("When that is fixed:\n  spore sentinel --checks-only\n");
+    if let Some(next) = &report.next {
+        text.push_str(&format!("{}\n", to_do(next)));
     }
     text
 }

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use spore_app::{Error, Result, Spawn, Surroundings};
 use spore_model::{Fault, Usd};
 
-use super::orchestrate::{dollars, read_text};
+use super::flow::{read_named, some_time, some_word};
+use super::orchestrate::{MOST_STDIN, dollars, read_text};
 use crate::surroundings::listen_for_signals;
 use crate::ui::Ui;
 
@@ -37,7 +38,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// The model to use, by the agent's own name for it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = some_word)]
     model: Option<String>,
     /// A file with instructions that go before the prompt
     #[arg(long, value_name = "FILE")]
@@ -58,7 +59,7 @@ pub(crate) struct SpawnArgs {
     #[arg(long, value_name = "USD", value_parser = dollars)]
     budget: Option<Usd>,
     /// Wall time of the session, such as 90s, 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     timeout: Option<std::time::Duration>,
     /// Go on with this conversation, by the agent's own id of it
     #[arg(long, value_name = "SESSION")]
@@ -114,7 +115,10 @@ fn prompt(args: &SpawnArgs) -> Result<String> {
 }
 
 fn read_file(path: &std::path::Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| {
-        Error::new(Fault::Usage, format!("cannot read {}", spore_plain::path(path))).because(source)
-    })
+    if !path.exists() {
+        let message = format!("cannot read {}: it is not there", spore_plain::path(path));
+        return Err(Error::new(Fault::Usage, message));
+    }
+    // As much as may come on stdin.
+    read_named(std::path::Path::new(""), path, MOST_STDIN)
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use spore_app::{Apply, LoopAsked, Orchestrate, UNLABELLED};
 
+use super::flow::some_time;
+
 /// How a task is worked on.
 #[derive(clap::Args)]
 pub(crate) struct TermArgs {
@@ -34,7 +36,7 @@ pub(crate) struct TermArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
     /// Wall time of one agent session, such as 90s, 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = spore_config::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     timeout: Option<Duration>,
     /// Go on although the project's checks fail already; only new failures count then
     ///

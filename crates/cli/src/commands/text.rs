@@ -4,7 +4,7 @@ use spore_app::{
     ALLOW_SECRETS, Applied, Apply, BounceReport, NextStep, PartRow, RolePlan, RunList, RunPlan,
     RunReport, SessionRow,
 };
-use spore_model::{RefusedCalls, RunKind, RunState, RunStatus, Timestamp};
+use spore_model::{RefusedCalls, Run, RunKind, RunState, RunStatus, Timestamp};
 use spore_plain as plain;
 
 use crate::local_time::minute;
@@ -82,7 +82,7 @@ pub(super) fn to_do(next: &NextStep) -> String {
     }
     let mut say = next.say.chars();
     let say: String = say.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(say).collect();
-    format!("{say}:\n  {}", next.command)
+    format!("{say}:\n  {}", next.command.replace('\n', "\n  "))
 }
 
 fn verified(report: &RunReport, applied: &Applied) -> String {
@@ -173,7 +173,7 @@ pub(super) fn table_of_runs(list: &RunList, is_filtered: bool) -> String {
             row.status,
             minute(row.run.started),
             spore_model::Cost::from(row.run.cost).to_string(),
-            plain::ends_within(&row.run.name, 60)
+            plain::ends_within(what(&row.run), 60)
         ));
     }
     if list.is_cut {
@@ -190,7 +190,7 @@ pub(super) fn more_runs(shown: usize) -> String {
 pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     let run = &report.run;
     let mut text = format!("Run {}  {}\n", run.id, report.status);
-    field(&mut text, "task", &run.name);
+    field(&mut text, "task", what(run));
     if let Some(base) = &run.base_commit {
         field(&mut text, "base", &base.as_str()[..12]);
     }
@@ -239,6 +239,13 @@ pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     text
 }
 
+/// What a run is about. A flow's name is that of its definition alone, and says nothing of its target.
+fn what(run: &Run) -> &str {
+    use RunKind::{Campaign, Exec, Phase, Sentinel, Stage};
+    let is_flow = matches!(run.kind, Exec | Stage | Phase | Campaign | Sentinel);
+    run.task.as_deref().filter(|_| is_flow).unwrap_or(&run.name)
+}
+
 fn part_line(text: &mut String, part: &PartRow) {
     let indent = "  ".repeat(part.depth as usize);
     let again =
@@ -250,6 +257,8 @@ fn part_line(text: &mut String, part: &PartRow) {
     let (kind, name) = (part.kind.as_str(), plain::line(&part.name));
     let made = part.commit.as_ref().map(|commit| format!("  {}", &commit.as_str()[..12]));
     let made = made.unwrap_or_default();
+    let kept = part.rolled_back.as_ref().map(|name| format!("  taken back to {name}"));
+    let made = format!("{made}{}", kept.unwrap_or_default());
     text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}{made}\n", part.status));
 }
 

@@ -85,7 +85,7 @@ fn update_run(connection: &Connection, id: RunId, change: &RunChange) -> rusqlit
              outcome = coalesce(:outcome, outcome),
              park = CASE WHEN :set_park THEN :park ELSE park END,
              mark = coalesce(:mark, mark),
-             reason = coalesce(:reason, reason),
+             reason = nullif(coalesce(:reason, reason), ''),
              tree_hash = coalesce(:tree_hash, tree_hash),
              base_commit = coalesce(:base_commit, base_commit),
              ended = coalesce(:ended, ended),

@@ -5,13 +5,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use spore_compose::{PhaseChange, PhasesWork, RecordedChange, change_key};
+use spore_compose::{
+    CampaignNext, CampaignStep, PhaseChange, PhasesWork, RecordedChange, change_key,
+};
 use spore_model::{Fault, Run, RunId, SourceKind};
+use spore_runs::NextStep;
+use spore_store::Journal;
 
 use super::record::{begun_steps, no_campaign, recorded_changes, replayed};
+use super::{recall_lines, review_file, review_text};
 use crate::base::outbox::Events;
 use crate::base::run_lock::{HeldRun, read_settings};
 use crate::base::step::Steps;
+use crate::flows::branch::FlowBranch;
 use crate::flows::requests::{FlowSettings, Planned, Ready, plan};
 use crate::report;
 use crate::session::parent::refuse_inside;
@@ -43,6 +49,9 @@ pub struct ChangedPhases {
     pub changed: String,
     /// The phases in their order, without those that were dropped.
     pub phases: Vec<String>,
+    /// What a person does now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
 }
 
 /// Changes the phases of a campaign that no process works on.
@@ -98,11 +107,39 @@ pub fn change_campaign(around: &Surroundings, asked: &ChangeAsked) -> Result<Cha
         entry.events.push(events.make(kind, "campaign", "campaign.changed", run.id, payload));
         Ok(recorded)
     })?;
-    let machine = replayed(journal, run.id, campaign, &settings.answers)?;
+    let mut machine = replayed(journal, run.id, campaign, &settings.answers)?;
     let phases = machine.manifest().phases.into_iter();
     let phases = phases.filter(|one| one.status != spore_compose::CampaignPhaseStatus::Dropped);
     let phases = phases.map(|one| one.phase).collect();
-    Ok(ChangedPhases { run: run.id, changed: recorded.change.told(), phases })
+    // A person says yes to the phases as they are now.
+    if let CampaignNext::Do(CampaignStep::Review { revision }) = machine.go_on() {
+        let branch = FlowBranch::of(&workspace, &settings.site)?;
+        if let Some(branch) = &branch {
+            recall_lines(journal, run.id, branch)?;
+        }
+        let text = review_text(&machine, revision, branch.as_ref(), &run.id.short())?;
+        let dir = settings.options.session_dir.clone();
+        let dir = dir.unwrap_or_else(|| workspace.run_files(run.id).dir().to_owned());
+        let text = around.secrets().strike(&text);
+        around.write_if_changed(&dir.join(review_file(revision)), text.as_bytes())?;
+    }
+    let next = report::report(&workspace, journal, run.id)?.next;
+    Ok(ChangedPhases { run: run.id, changed: recorded.change.told(), phases, next })
+}
+
+/// What people changed of the phases of a campaign that goes with its plan where that is turned down
+/// now.
+pub(crate) fn changes_lost_by(
+    journal: &dyn Journal,
+    run: &Run,
+    settings: &FlowSettings,
+) -> Result<Vec<String>> {
+    let Planned::Campaign { plan } = &settings.planned else { return Ok(Vec::new()) };
+    let mut machine = replayed(journal, run.id, plan, &settings.answers)?;
+    Ok(match machine.go_on() {
+        CampaignNext::Do(CampaignStep::Review { .. }) => machine.lost_at_rejection(),
+        _ => Vec::new(),
+    })
 }
 
 fn refused(run: &Run, problem: String) -> Error {

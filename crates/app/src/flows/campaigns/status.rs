@@ -3,13 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spore_compose::{CampaignPart, CampaignPhase, ChildEnd};
+use spore_compose::{CampaignPart, CampaignPhase, ChildEnd, PhaseChange};
 use spore_config::Config;
 use spore_model::{Cost, Fault, Outcome, Run, RunId, RunKind, RunStatus, StepKey, Usd};
 use spore_runs::NextStep;
 use spore_store::{Journal, RunQuery};
 
-use super::record::{no_campaign, recorded_changes, replayed};
+use super::record::{no_campaign, replayed};
 use crate::base::run_lock::{is_claimed, read_settings};
 use crate::base::step::run_of_step;
 use crate::flows::flow::spent;
@@ -35,7 +35,7 @@ pub struct CampaignStatus {
     pub revision: u32,
     pub heal_rounds: u32,
     pub phases: Vec<CampaignPhaseRow>,
-    /// What people changed of the phases, oldest first, and what they added to the budget.
+    /// What people changed of these phases, oldest first, and what they added to the budget.
     pub changes: Vec<String>,
     /// Verified runs among its stages.
     pub verified_changes: u64,
@@ -92,7 +92,8 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
     };
     let settings: FlowSettings = read_settings(&run)?;
     let Planned::Campaign { plan } = &settings.planned else { return Err(no_campaign(&run)) };
-    let manifest = replayed(&journal, run.id, plan, &settings.answers)?.manifest();
+    let machine = replayed(&journal, run.id, plan, &settings.answers)?;
+    let manifest = machine.manifest();
     let mut phases = Vec::new();
     for phase in &manifest.phases {
         phases.push(row(&journal, &run, phase)?);
@@ -110,7 +111,6 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
         name: one.name,
         question: one.question,
     });
-    let changes = recorded_changes(&journal, run.id)?;
     let raised = (settings.raised > Usd::ZERO).then(|| {
         let (raised, budget) = (settings.raised, settings.budget);
         format!("the budget is raised by {raised}, to {budget}")
@@ -128,7 +128,7 @@ pub fn campaign_status(around: &Surroundings, typed: Option<&str>) -> Result<Cam
         revision: manifest.revision,
         heal_rounds: manifest.heal_rounds,
         phases,
-        changes: changes.iter().map(|recorded| recorded.change.told()).chain(raised).collect(),
+        changes: machine.changes().map(PhaseChange::told).chain(raised).collect(),
         verified_changes,
         single_run_average_usd: single_runs(&journal)?,
         questions: asked.collect(),

@@ -56,6 +56,7 @@ impl Cycles<'_> {
             Begun::Done(found) => return Ok(Some((found, false))),
             Begun::Do(ticket) => ticket,
         };
+        let began = ground.now();
         progress.update(&Update::Gates { what: format!("cycle {cycle} of {most}") });
         let (commit, tree) = match tip {
             Some(tip) => (tip.clone(), repository.tree_of(tip)?),
@@ -104,13 +105,9 @@ impl Cycles<'_> {
         ));
         ground.steps(place).finish(&key, &ticket, &entry)?;
         let word = found.overall.to_string();
-        progress.update(&ground.told_layer(
-            "sentinel",
-            &format!("cycle {cycle}"),
-            word,
-            None,
-            None,
-        ));
+        let layer = ("sentinel", place.depth + 1);
+        let name = format!("cycle {cycle}");
+        progress.update(&ground.told_layer(layer, &name, word, None, Some(began)));
         Ok(Some((found, true)))
     }
 

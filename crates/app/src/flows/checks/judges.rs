@@ -114,7 +114,8 @@ impl ActiveJudges<'_> {
             return Ok(waiting(Outcome::NeedsHuman, Park::Budget, "the budget is spent"));
         };
         let what = format!("{} {}", self.judges.asked.roles.name(question.role), key);
-        progress.update(&ground.told_layer("sentinel", &what, "STARTING".to_owned(), None, None));
+        let (layer, began) = (("sentinel", self.site.place.depth + 1), ground.now());
+        progress.update(&ground.told_layer(layer, &what, "STARTING".to_owned(), None, None));
         let session = self.session(step, question, commit, &ticket, node, progress);
         let cost = session.as_ref().map_or(Usd::ZERO, EndedSession::cost);
         let over = ground.settle(node, cost);
@@ -138,7 +139,7 @@ impl ActiveJudges<'_> {
         steps.finish(&key, &ticket, &entry)?;
         let status = spore_compose::status(answer.outcome);
         let why = answer.reason.clone();
-        progress.update(&ground.told_layer("sentinel", &what, status, why, None));
+        progress.update(&ground.told_layer(layer, &what, status, why, Some(began)));
         Ok(answer)
     }
 
@@ -232,13 +233,16 @@ impl ActiveJudges<'_> {
             Begun::Do(ticket) => ticket,
         };
         let child = ticket.planned("child").map_err(bug)?;
+        let (layer, began) = (("sentinel", self.site.place.depth + 1), ground.now());
+        let starting = "STARTING".to_owned();
+        progress.update(&ground.told_layer(layer, key.as_str(), starting, None, None));
         let end = self.mend(child, asked, commit, progress)?;
         if end.park.is_none() && end.outcome != Outcome::Interrupted {
             steps.finish(&key, &ticket, &steps.entry(&end)?)?;
         }
         let status = spore_compose::status(end.outcome);
         let why = end.reason.clone();
-        progress.update(&ground.told_layer("sentinel", key.as_str(), status, why, None));
+        progress.update(&ground.told_layer(layer, key.as_str(), status, why, Some(began)));
         Ok(end)
     }
 

@@ -78,7 +78,8 @@ impl PhaseResolver<'_> {
             ..place.clone()
         };
         let told = resolving.name.clone();
-        progress.update(&ground.told_layer("exec", &told, "STARTING".to_owned(), None, None));
+        let (layer, began) = (("exec", resolving.depth), ground.now());
+        progress.update(&ground.told_layer(layer, &told, "STARTING".to_owned(), None, None));
         let exec = Exec {
             ground,
             place: resolving,
@@ -90,7 +91,8 @@ impl PhaseResolver<'_> {
         };
         let done = exec.work(progress)?;
         let status = spore_compose::status(done.end.outcome);
-        progress.update(&ground.told_layer("exec", &told, status, done.end.reason.clone(), None));
+        let why = done.end.reason.clone();
+        progress.update(&ground.told_layer(layer, &told, status, why, Some(began)));
         if let Some(parked) = waiting(&told, &done.end) {
             return Ok(Resolved::Parked(parked));
         }

@@ -17,7 +17,7 @@ impl ActiveFlow<'_> {
     pub(crate) fn report_run(&self, run: RunId) -> Result<()> {
         let Some(run) = self.journal.run(run)? else { return Ok(()) };
         let mut known = self.projecting.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lines = live_lines(&run);
+        let mut lines: Vec<String> = live_lines(&run).into_iter().flatten().collect();
         lines.retain(|line| !known.contains(line));
         if lines.is_empty() {
             return Ok(());

@@ -10,6 +10,7 @@ use spore_effects::files::paths_in;
 use spore_model::Fault;
 
 use super::asked::{CampaignAsked, ExecAsked, PhaseAsked, SentinelAsked, StageAsked};
+use super::left_out::LeftOut;
 use super::planned::Planned;
 use super::ready::Ready;
 use crate::agents::roles;
@@ -87,7 +88,10 @@ pub(crate) fn made_phases(
         Ok(mut plan) => {
             ready.fill_phases(&mut plan)?;
             let modes = plan.phases.iter().map(|phase| &phase.orchestrator.mode);
-            Ok(ready.unled(modes).map_or(Ok(plan), Err))
+            let problem = ready.unled(modes);
+            let execs = plan.phases.iter().flat_map(|phase| phase.orchestrator.execs());
+            let problem = problem.or_else(|| LeftOut::of(ready.config).problem(execs));
+            Ok(problem.map_or(Ok(plan), Err))
         }
         Err(error) => Ok(Err(error.to_string())),
     }
@@ -103,7 +107,9 @@ pub(crate) fn made(
     match planned {
         Ok(mut plan) => {
             ready.fill(&mut plan)?;
-            Ok(ready.unled([&plan.mode]).map_or(Ok(plan), Err))
+            let problem = ready.unled([&plan.mode]);
+            let problem = problem.or_else(|| LeftOut::of(ready.config).problem(plan.execs()));
+            Ok(problem.map_or(Ok(plan), Err))
         }
         Err(error) => Ok(Err(error.to_string())),
     }
@@ -187,6 +193,11 @@ fn flows(ready: &Ready<'_>) -> Result<Flows> {
     let usual = options.backend.as_deref().unwrap_or(&config.orchestrate.backend);
     let tool = |own: Option<&str>, name: &str| roles::unknown_tool(own.unwrap_or(usual), name);
     flows.check_words(&role, &tool)?;
+    // Where a session started it nothing becomes a commit here.
+    if ready.bounds.is_none() {
+        let left_out = LeftOut::of(config);
+        flows.check_artifacts(&|path| left_out.has(path))?;
+    }
     Ok(flows)
 }
 
@@ -222,6 +233,9 @@ fn unplannable(error: PlanError) -> Error {
         },
         PlanError::Outside { .. } => {
             "name a path below the project's root, without `..`".to_owned()
+        }
+        PlanError::BadAction { .. } => {
+            "an action is a word such as PLAN: the session ends with STAGE_PLAN_COMPLETE".to_owned()
         }
         PlanError::NoTask { campaign } => {
             format!("say what it is about: spore campaign run {campaign} \"TASK\"")

@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use spore_compose::{
-    CampaignPlan, CoordinatorPlan, ExecPlan, JudgesPlan, LayerMode, OrchestratorPlan, StagePlan,
-    StageWork,
+    CampaignGoal, CampaignPlan, CoordinatorPlan, ExecPlan, JudgesPlan, LayerMode, OrchestratorPlan,
+    StagePlan, StageWork,
 };
 use spore_config::Config;
-use spore_model::{Fault, RunId, RunKind, Usd};
+use spore_model::{CommitId, Fault, RunId, RunKind, Usd};
 use spore_runs::UnknownApply;
 
 use super::asked::{FlowOptions, SentinelAsked};
+use super::left_out::LeftOut;
 use super::ready::Ready;
-use crate::checks::project::refuse_submodules;
+use crate::checks::project::{gates, refuse_submodules};
 use crate::flows::branch::FlowSite;
 use crate::flows::checks::{self, SentinelJudges};
 use crate::flows::flow::PersonAnswer;
@@ -41,6 +42,20 @@ pub(crate) struct FlowSettings {
     /// What the call said, for what is only planned on the way.
     #[serde(default)]
     pub(crate) options: FlowOptions,
+}
+
+impl FlowSettings {
+    /// Takes what a person says anew to a flow that goes on: so much more money or so much in all, and
+    /// so many cycles.
+    pub(crate) fn hear(&mut self, more: Option<Usd>, whole: Option<Usd>, cycles: Option<u32>) {
+        let added = |whole: Usd| Usd::from_nanos(whole.as_nanos() - self.budget.as_nanos());
+        let more = more.or(whole.map(added)).unwrap_or(Usd::ZERO);
+        self.budget += more;
+        self.raised += more.max(Usd::ZERO);
+        if let (Planned::Sentinel { max_cycles, .. }, Some(cycles)) = (&mut self.planned, cycles) {
+            *max_cycles = cycles;
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -144,6 +159,55 @@ impl Planned {
         })
     }
 
+    /// Refuses a flow whose work is held to the project's own checks where the project has none: it
+    /// would be paid for, and could never pass.
+    pub(crate) fn refuse_unchecked(
+        &self,
+        around: &Surroundings,
+        workspace: &Workspace,
+        config: &Config,
+    ) -> Result<()> {
+        if !self.is_checked() {
+            return Ok(());
+        }
+        let repository = workspace.repository(around)?;
+        gates(workspace, &repository, &repository.head()?, config, &[]).map(|_| ())
+    }
+
+    /// Refuses an artifact that no commit takes, now that its path is whole: it could never be left.
+    pub(crate) fn refuse_left_out(&self, config: &Config) -> Result<()> {
+        let execs: Vec<&ExecPlan> = match self {
+            Self::Exec { plan } => vec![plan],
+            Self::Stage { plan } => plan.execs().collect(),
+            Self::Phase { plan } => execs_of(plan).collect(),
+            Self::Campaign { plan } => {
+                let own = plan.execs().into_iter();
+                own.chain(plan.coordinator.iter().flat_map(execs_of)).collect()
+            }
+            Self::Sentinel { .. } => Vec::new(),
+        };
+        match LeftOut::of(config).problem(execs) {
+            Some(problem) => Err(Error::new(Fault::Usage, problem)
+                .hint("`[commit] exclude` says which those are; `[commit] allow` lets paths in")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the project's checks decide about any of its work. A sentinel by itself has found
+    /// them when it is planned.
+    fn is_checked(&self) -> bool {
+        let is_held = |stage: &StagePlan| {
+            matches!(stage.work, StageWork::Sentinel { .. } | StageWork::Orchestrate(_))
+        };
+        match self {
+            Self::Exec { .. } | Self::Sentinel { .. } => false,
+            Self::Stage { plan } => plan.stages.iter().any(is_held),
+            Self::Phase { plan } => stages_of(plan).any(is_held),
+            // Every phase of a campaign ends with them; without phases nothing is checked.
+            Self::Campaign { plan } => plan.ends_with == CampaignGoal::Evaluation,
+        }
+    }
+
     /// Refuses a sentinel that would mend, where nothing keeps the commits of it.
     fn refuse_judged(&self) -> Result<()> {
         if matches!(self, Self::Sentinel { .. }) || self.judges().is_empty() {
@@ -212,11 +276,18 @@ impl Planned {
         Ok(FlowSite::branch(run, base, apply))
     }
 
-    /// Returns whether it is the sentinel that is asked for.
-    pub(crate) fn answers(&self, asked: &SentinelAsked) -> bool {
+    /// Returns whether it is the sentinel that is asked for: what a call does not say is left as it was
+    /// begun with.
+    pub(crate) fn answers(&self, asked: &SentinelAsked, since: Option<&CommitId>) -> bool {
         match self {
             Self::Sentinel { judges: Some(judges), .. } => {
-                !asked.checks_only && judges.asked.task == asked.task
+                let (began, said) = (&judges.asked, &asked.options);
+                !asked.checks_only
+                    && began.task == asked.task
+                    && since.is_none_or(|since| *since == judges.since)
+                    && said.model.as_ref().is_none_or(|model| began.model.as_ref() == Some(model))
+                    && said.backend.as_ref().is_none_or(|one| began.backend.as_ref() == Some(one))
+                    && (!asked.hold_out || began.hold_out)
             }
             Self::Sentinel { judges: None, alone, .. } => asked.checks_only || alone.is_some(),
             _ => false,
@@ -292,6 +363,11 @@ impl Planned {
             }
         }
     }
+}
+
+fn execs_of(plan: &CoordinatorPlan) -> impl Iterator<Item = &ExecPlan> {
+    let resolvers = plan.phases.iter().filter_map(|phase| phase.resolver.as_ref());
+    plan.phases.iter().flat_map(|phase| phase.orchestrator.execs()).chain(resolvers)
 }
 
 fn stages_of(plan: &CoordinatorPlan) -> impl Iterator<Item = &StagePlan> {

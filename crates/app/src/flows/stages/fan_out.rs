@@ -215,7 +215,9 @@ impl FanOut<'_> {
                 let steps = self.ground.steps(&self.place);
                 let ticket = match steps.begin(&step.key(), EffectClass::Keyed, intent)? {
                     Begun::Done(end) if self.ground.has_lost(&self.place, &step.key(), &end)? => {
-                        let told = self.ground.told_lost("exec", &self.name(step.part));
+                        let told = self
+                            .ground
+                            .told_lost(("exec", self.place.depth + 1), &self.name(step.part));
                         let _ = sender.send(PartSaid::Update(told));
                         way.machine.lost(&step);
                         continue;
@@ -228,7 +230,9 @@ impl FanOut<'_> {
                     Begun::Do(ticket) => ticket,
                 };
                 if self.has_lost_ground(&step, &ticket)? {
-                    let told = self.ground.told_lost("exec", &self.name(step.part));
+                    let told = self
+                        .ground
+                        .told_lost(("exec", self.place.depth + 1), &self.name(step.part));
                     let _ = sender.send(PartSaid::Update(told));
                     way.machine.lost(&step);
                     continue;
@@ -270,9 +274,9 @@ impl FanOut<'_> {
         tip: Option<&CommitId>,
         progress: &mut dyn Progress,
     ) -> Result<ChildEnd> {
-        let name = place.name.clone();
+        let (name, layer) = (place.name.clone(), ("exec", place.depth));
         let word = spore_compose::started(step.attempt);
-        let told = self.ground.told_layer("exec", &name, word, Some(item.to_owned()), None);
+        let told = self.ground.told_layer(layer, &name, word, Some(item.to_owned()), None);
         progress.update(&told);
         let began = self.ground.now();
         let diagnosis = step.diagnosis.as_ref().or(self.diagnosis);
@@ -282,7 +286,7 @@ impl FanOut<'_> {
         let end = ground.answered(&asking, turn.work(place, progress)?)?;
         let status = spore_compose::status(end.outcome);
         let why = end.reason.clone();
-        progress.update(&ground.told_layer("exec", &name, status, why, Some(began)));
+        progress.update(&ground.told_layer(layer, &name, status, why, Some(began)));
         Ok(end)
     }
 

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use spore_app::{ChangeAsked, PhaseEdit, Result, Surroundings};
 
 use crate::commands::flow::read_file;
+use crate::commands::text::to_do;
 use crate::ui::Ui;
 
 /// Change the phases of a campaign that were not begun yet
@@ -39,9 +40,10 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &CampaignChangeArgs)
     };
     let changed = spore_app::change_campaign(around, &ChangeAsked { run: args.run.clone(), edit })?;
     ui.answer(&changed, || {
-        let id = changed.run.short();
         let phases = changed.phases.join(", ");
-        format!("{}.\nThe phases are now: {phases}\n  spore campaign resume {id}", changed.changed)
+        let next = changed.next.as_ref().map(|next| format!("\n{}", to_do(next)));
+        let next = next.unwrap_or_default();
+        format!("{}.\nThe phases are now: {phases}{next}", changed.changed)
     });
     Ok(0)
 }

@@ -119,6 +119,12 @@ pub(super) fn allow(
                 if let Some(missing) = phase.depends_on.iter().find(|name| !is_there(name)) {
                     return Err(format!("{} waits for {missing}, which is not there", phase.name));
                 }
+                let is_dropped = |name: &&String| {
+                    named(name).is_some_and(|one| one.state == CampaignPhaseState::Dropped)
+                };
+                if let Some(dropped) = phase.depends_on.iter().find(is_dropped) {
+                    return Err(format!("{} waits for {dropped}, which is dropped", phase.name));
+                }
             }
         }
         PhaseChange::Order { phases } => {

@@ -199,11 +199,26 @@ impl Campaign {
     /// Takes the phases that there are, with what people have changed of them since.
     pub(super) fn take_phases(&mut self, known: CoordinatorPlan) {
         self.phases = known.phases.into_iter().map(CampaignPhaseProgress::of).collect();
-        let (revision, changes) = (self.revision, self.changes.clone());
+        let held: Vec<PhaseChange> = self.changes().cloned().collect();
+        for held in &held {
+            changes::change(&mut self.phases, held);
+        }
+    }
+
+    /// What people have changed of the phases that there are now. What they changed of an earlier version
+    /// of the plan went with that version.
+    pub fn changes(&self) -> impl Iterator<Item = &PhaseChange> {
         // Phases that are known are the same ones in every version of the plan.
         let is_known = self.plan.coordinator.is_some();
-        for recorded in changes.iter().filter(|one| is_known || one.revision == revision) {
-            changes::change(&mut self.phases, &recorded.change);
+        let held = move |one: &&RecordedChange| is_known || one.revision == self.revision;
+        self.changes.iter().filter(held).map(|one| &one.change)
+    }
+
+    /// Returns the changes that go with this version of the plan where a person turns it down.
+    pub fn lost_at_rejection(&self) -> Vec<String> {
+        match self.plan.coordinator {
+            Some(_) => Vec::new(),
+            None => self.changes().map(PhaseChange::told).collect(),
         }
     }
 

@@ -431,6 +431,9 @@ fn changes_are_for_phases_that_were_not_begun() {
         let machine = Campaign::new(bare("a b c<b"), changes.clone());
         changes.push(machine.allow(change, &begun).unwrap());
     }
+    let dropped = Campaign::new(bare("a b c<b"), changes[..1].to_vec());
+    let refused = dropped.allow(add("d<a e<c"), &begun).unwrap_err();
+    assert_eq!(refused, "e waits for c, which is dropped");
     let mut machine = Campaign::new(bare("a b c<b"), changes);
     let told = play(&mut machine, &mut Journal::default(), &scripted(""), &approve, 100);
     assert_eq!(
@@ -443,6 +446,22 @@ fn changes_are_for_phases_that_were_not_begun() {
             "end 0 a:complete×1 c:dropped×0 e:complete×1 b:complete×1 d:complete×1"
         ]
     );
+}
+
+/// What was changed of a version of the plan that was turned down is gone, and is not told as if it held.
+#[test]
+fn a_change_is_of_one_version_of_the_plan() {
+    let drop = |name: &str| PhaseChange::Drop { phase: name.to_owned() };
+    let recorded = |revision, name| RecordedChange { revision, change: drop(name) };
+    let changes = || vec![recorded(0, "a"), recorded(1, "b")];
+    let told = |machine: &Campaign| machine.changes().map(PhaseChange::told).collect::<Vec<_>>();
+    let made = Campaign::new(CampaignPlan { coordinator: None, ..whole() }, changes());
+    assert_eq!(made.revision(), 1);
+    assert_eq!(told(&made), ["b is dropped"]);
+    assert_eq!(made.lost_at_rejection(), ["b is dropped"]);
+    let known = Campaign::new(bare("a b c"), changes());
+    assert_eq!(told(&known), ["a is dropped", "b is dropped"]);
+    assert_eq!(known.lost_at_rejection(), Vec::<String>::new());
 }
 
 /// What came after the phases has begun: a phase that is added now would not be part of it.
