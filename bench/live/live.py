@@ -166,6 +166,8 @@ class Run:
             weights.say(f"{exercise.slug}, {arm}: no result: {fault}")
             self.mend(bench)
             return
+        # What a word costs the processor depends on how many are said at once.
+        row["jobs"] = self.asked.jobs
         weights.say(json.dumps(row))
         with self.lock:
             table.keep(self.results, row)

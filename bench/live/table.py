@@ -145,6 +145,8 @@ def told(rows, tasks):
     ]
     if first:
         said += ["", f"The loop's first request had {min(first)} to {max(first)} tokens, as the server counts."]
+    jobs = sorted({row["jobs"] for row in rows if row["task"] in tasks})
+    said += ["", f"Tasks at once: {', '.join(str(one) for one in jobs)}."]
     return said + ["", f"Spore: {', '.join(f'`{one}`' for one in versions)}; track `{rows[-1]['track']}`."]
 
 

@@ -221,6 +221,7 @@ fn the_schedule_weaves_for_tasks_at_once_and_for_news_after_its_cooldown() {
 #[test]
 fn a_task_that_cannot_be_read_stays_with_its_reason_and_hides_no_other() {
     let env = project();
+    env.write(".spore/config.toml", "[memory.schedule]\ntick = \"10ms\"\n");
     let path = env.repo().join(".spore/memory/inbox/binary");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, [0xff, 0xfe, b'x']).unwrap();

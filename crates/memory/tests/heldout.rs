@@ -13,7 +13,7 @@
 //! | third, whole               |     34 |  0.97 |  1.00 |        0.30 of 88 |   0.15 of 40 |
 //!
 //! The ferries' turns are parted by lot: rules were mended by the words of the one half, and the
-//! figures of the other were looked at often while they were. The third log was written when the
+//! figures of the other were looked at often while they were, and four of its words. The third log was written when the
 //! rules stood and is the cleanest there is: what the rules miss in it nobody has read, and no
 //! phrase was written for it; its five wrong labels were read once, as kinds of error.
 //!
