@@ -11,6 +11,7 @@ use spore_model::{ContextUse, Cost, Run, RunId, RunKind, RunStatus, Timestamp};
 use spore_pipeline::TaskLanding;
 use spore_store::{FigureRow, Journal, JournalError, RunQuery};
 
+use crate::lasted::{RunTimes, lasted};
 use crate::list::RunFilter;
 use crate::live::Presence;
 use crate::report::cost_so_far;
@@ -26,7 +27,7 @@ pub struct RunFigures {
     pub name: String,
     pub status: RunStatus,
     pub started: Timestamp,
-    /// Until now, where it is not over.
+    /// Until now, where a process works on it; else until the last that is on record of it.
     pub duration_ms: u64,
     pub turns: u32,
     pub bounces: u32,
@@ -103,7 +104,11 @@ fn figures_by(
         if !query.with_tasks && filter.status.is_some_and(|wanted| wanted != status) {
             continue;
         }
-        figures.push(figures_from(journal, presence, (row, status), now)?);
+        let figure = figures_from(journal, presence, (row, status), now)?;
+        // The journal takes the time of what waits until now.
+        if filter.min_time.is_none_or(|least| u128::from(figure.duration_ms) >= least.as_millis()) {
+            figures.push(figure);
+        }
     }
     if query.with_tasks {
         figures = joined(journal, presence, figures)?;
@@ -233,7 +238,8 @@ fn figures_from(
         Some(whole) => cost_so_far(journal, presence, &whole)?,
         None => run.cost,
     };
-    let took = run.ended.unwrap_or(now).since(run.started);
+    let times = RunTimes { id: run.id, started: run.started, ended: run.ended };
+    let took = lasted(journal, presence, times, now)?;
     Ok(RunFigures {
         id: run.id,
         parent: run.parent,

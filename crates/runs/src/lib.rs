@@ -18,6 +18,7 @@ mod explain;
 mod export;
 mod figures;
 mod groups;
+mod lasted;
 mod list;
 mod live;
 mod news;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunKind, RunStatus, Timestamp, Usd};
 use spore_store::{Journal, JournalError, LeastTime, RunQuery};
 
+use crate::lasted::{RunTimes, lasted};
 use crate::live::Presence;
 use crate::report::cost_so_far;
 
@@ -33,7 +34,8 @@ pub struct RunFilter {
 
 impl RunFilter {
     /// Returns what the journal is asked: all of it but the status, which is derived, and the
-    /// limit, which counts what is left after it was.
+    /// limit, which counts what is left after it was. Of what waits it takes the time until now, so that
+    /// runs are left which [`Self::is_too_short`] leaves out.
     pub(crate) fn query(&self, now: Timestamp) -> RunQuery {
         RunQuery {
             roots_only: true,
@@ -49,6 +51,19 @@ impl RunFilter {
             before: self.before,
             ..RunQuery::default()
         }
+    }
+
+    /// Returns whether a run took less than is asked for.
+    pub(crate) fn is_too_short(
+        &self,
+        journal: &dyn Journal,
+        presence: &dyn Presence,
+        run: &Run,
+        now: Timestamp,
+    ) -> Result<bool, JournalError> {
+        let Some(least) = self.min_time else { return Ok(false) };
+        let times = RunTimes { id: run.id, started: run.started, ended: run.ended };
+        Ok(lasted(journal, presence, times, now)? < least)
     }
 }
 
@@ -76,19 +91,20 @@ pub fn list_runs(
     now: Timestamp,
 ) -> Result<RunList, JournalError> {
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let is_choosy = filter.status.is_some() || filter.min_time.is_some();
     let query = RunQuery {
-        limit: match filter.status {
-            None => Some(filter.limit.saturating_add(1)),
-            Some(_) => None,
-        },
+        limit: (!is_choosy).then(|| filter.limit.saturating_add(1)),
         // Where many are read to choose a few, the few are read again whole.
-        without_settings: filter.status.is_some(),
+        without_settings: is_choosy,
         ..filter.query(now)
     };
     let mut rows = Vec::new();
     for run in journal.runs(&query)? {
         let status = run.status(run.is_open() && presence.is_alive(run.id));
         if filter.status.is_some_and(|wanted| wanted != status) {
+            continue;
+        }
+        if filter.is_too_short(journal, presence, &run, now)? {
             continue;
         }
         if rows.len() == limit {

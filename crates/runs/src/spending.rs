@@ -61,8 +61,8 @@ impl From<Spending> for SpendingLine {
     }
 }
 
-/// Sums up what the sessions cost that were booked on runs that `filter` asks for. Its kind and its
-/// status are those of what was asked for, whose sessions are mostly booked on parts of it. Its limit
+/// Sums up what the sessions cost that were booked on runs that `filter` asks for. Its kind, status and
+/// time are those of what was asked for, whose sessions are mostly booked on parts of it. Its limit
 /// does not count.
 pub fn report_spending(
     journal: &dyn Journal,
@@ -71,7 +71,7 @@ pub fn report_spending(
     by: SpendingBy,
     now: Timestamp,
 ) -> Result<SpendingReport, JournalError> {
-    if filter.kind.is_some() || filter.status.is_some() {
+    if filter.kind.is_some() || filter.status.is_some() || filter.min_time.is_some() {
         return of_whole_runs(journal, presence, filter, by, now);
     }
     // A task inside of a flow is no root, and pays by itself.
@@ -98,7 +98,9 @@ fn of_whole_runs(
     let mut asked: BTreeSet<RunId> = BTreeSet::new();
     for run in journal.runs(&query)? {
         let is_meant = |wanted| run.status(run.is_open() && presence.is_alive(run.id)) == wanted;
-        if filter.status.is_none_or(is_meant) {
+        if filter.status.is_none_or(is_meant)
+            && !filter.is_too_short(journal, presence, &run, now)?
+        {
             asked.insert(run.id);
         }
     }

@@ -67,7 +67,8 @@ fn totals(report: &LoopReport) -> String {
     let about = if report.cost_estimated { "~" } else { "" };
     let of = report.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     parts.push(format!("{about}{}{of}, {} a run", report.total_cost, report.avg_cost_per_task));
-    parts.push(seconds(report.total_duration_ms));
+    // Tasks that were worked on at once count each, so that it may be more than passed by the clock.
+    parts.push(format!("{} of work on tasks", seconds(report.total_duration_ms)));
     parts.join(" · ")
 }
 
