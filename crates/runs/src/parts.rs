@@ -24,6 +24,9 @@ pub struct PartRow {
     pub depth: u32,
     pub status: RunStatus,
     pub outcome: Option<Outcome>,
+    /// The agent that works on it, where it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
     pub reason: Option<String>,
     pub turns: u32,
     pub cost: Cost,
@@ -115,6 +118,7 @@ fn row(
         depth,
         status: child.status(alive),
         outcome: child.outcome,
+        backend: child.backend.clone(),
         reason: child.reason.clone(),
         turns: child.turns,
         cost: child.cost.into(),
@@ -232,6 +236,7 @@ mod tests {
             depth,
             status,
             outcome,
+            backend: None,
             reason: None,
             turns: 0,
             cost: Cost::default(),

@@ -231,7 +231,7 @@ pub(super) fn run_in_full(report: &RunReport, now: Timestamp) -> String {
     let layers = report.parts.iter().filter(|part| part.kind != RunKind::Session);
     for (at, part) in layers.enumerate() {
         text.push_str(if at == 0 { "\nParts\n" } else { "" });
-        part_line(&mut text, part);
+        part_line(&mut text, part, run.kind);
     }
     for session in report.parts.iter().filter(|part| part.kind == RunKind::Session) {
         refused_line(&mut text, &session.refused, run.kind, &session.name);
@@ -246,10 +246,14 @@ fn what(run: &Run) -> &str {
     run.task.as_deref().filter(|_| is_flow).unwrap_or(&run.name)
 }
 
-fn part_line(text: &mut String, part: &PartRow) {
-    let indent = "  ".repeat(part.depth as usize);
+/// One row: what a person types to see more of it and what it cost, then where it is in the tree. Of
+/// those who race the agent is told, which is all that they differ in.
+fn part_line(text: &mut String, part: &PartRow, of: RunKind) {
+    let indent = "  ".repeat(part.depth.saturating_sub(1) as usize);
     let again =
         if part.attempt > 1 { format!(", attempt {}", part.attempt) } else { String::new() };
+    let agent = part.backend.as_deref().filter(|_| of == RunKind::Race);
+    let agent = agent.map(|agent| format!(" ({})", plain::line(agent))).unwrap_or_default();
     let is_news =
         |reason: &&str| part.status != RunStatus::Finished && *reason != part.status.as_str();
     let said = part.reason.as_deref().filter(is_news);
@@ -259,7 +263,12 @@ fn part_line(text: &mut String, part: &PartRow) {
     let made = made.unwrap_or_default();
     let kept = part.rolled_back.as_ref().map(|name| format!("  taken back to {name}"));
     let made = format!("{made}{}", kept.unwrap_or_default());
-    text.push_str(&format!("{indent}{kind} {name}{again}  {}{said}{made}\n", part.status));
+    text.push_str(&format!(
+        "  {}  {:>8}  {indent}{kind} {name}{agent}{again}  {}{said}{made}\n",
+        part.id.short(),
+        part.cost.to_string(),
+        part.status
+    ));
 }
 
 fn bounce_in_full(text: &mut String, bounce: &BounceReport) {
@@ -381,5 +390,47 @@ pub(super) fn duration(time: std::time::Duration) -> String {
         seconds @ 60..3600 if seconds % 60 == 0 => format!("{} min", seconds / 60),
         seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         seconds => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spore_model::{Cost, RunId, Usd};
+
+    use super::*;
+
+    #[test]
+    fn a_part_is_told_with_its_id_its_cost_and_of_a_race_its_agent() {
+        let part = |depth, dollars, estimated| PartRow {
+            id: RunId::from_parts(0, 7),
+            kind: RunKind::Orchestrate,
+            name: "write it".to_owned(),
+            attempt: 1,
+            depth,
+            status: RunStatus::Failed,
+            outcome: None,
+            backend: Some("codex".to_owned()),
+            reason: Some("its checks are red".to_owned()),
+            turns: 1,
+            cost: Cost { usd: Usd::from_dollars(dollars).unwrap(), estimated },
+            started: Timestamp::from_millis(0),
+            ended: None,
+            commit: None,
+            rolled_back: None,
+            refused: RefusedCalls::default(),
+        };
+        let told = |part: &PartRow, of| {
+            let mut text = String::new();
+            part_line(&mut text, part, of);
+            text
+        };
+        for (part, of, expected) in [
+            (part(1, 0.5, false), RunKind::Race, "     $0.50  orchestrate write it (codex)"),
+            (part(1, 0.5, true), RunKind::Loop, "    ~$0.50  orchestrate write it"),
+            (part(2, 112.5, false), RunKind::Stage, "   $112.50    orchestrate write it"),
+        ] {
+            let expected = format!("  00000007{expected}  failed: its checks are red\n");
+            assert_eq!(told(&part, of), expected);
+        }
     }
 }
