@@ -107,8 +107,8 @@ pub use spore_runs::{
     ExperimentComparison, ExportFormat, FileExplained, FileTold, Live, LiveKind,
     MeasuredDifference, News, NextStep, PartRow, RunExplanation, RunFigures, RunFilter, RunList,
     RunReport, RunRow, RunStats, RunStory, RunTimeline, SessionFailure, SessionRow, SpendingBy,
-    SpendingReport, Spread, StoryEntry, TimelineEntry, TopBy, UNLABELLED, UnknownApply, WaitingRun,
-    time_in_words,
+    SpendingReport, Spread, StoryEntry, TaskEnd, TimelineEntry, TopBy, UNLABELLED, UnknownApply,
+    WaitingRun, time_in_words,
 };
 pub use spore_store::spine::Cursor;
 pub use stopping::abandon::{Abandoned, abandon};

@@ -7,12 +7,13 @@ mod carrying;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use spore_model::{ContextUse, Ruling, RunId, RunStatus, StepKey};
+use spore_model::{ContextUse, Ruling, Run, RunId, RunKind, RunStatus, StepKey};
 use spore_store::RecordedStep;
 
 use crate::advice::NextStep;
 use crate::applied::Apply;
 use crate::report::{BounceReport, RunReport};
+use crate::tasks::{TaskEnd, again, task_ends, words_of_list_step};
 pub use carrying::{FileSignals, Signal, TaskFileRecord};
 
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -26,6 +27,9 @@ pub struct RunExplanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     pub attempts: Vec<AttemptExplained>,
+    /// The tasks of a list, or the racers, that fell short.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskEnd>,
     /// What a person does now, the most useful first.
     pub next: Vec<NextStep>,
     /// Why a file was in its task files, where that was asked.
@@ -117,16 +121,27 @@ pub fn explain(
     file: Option<&str>,
 ) -> RunExplanation {
     let open = steps.iter().rfind(|step| step.result.is_none() && report.run.is_open());
+    let tasks = fell_short(report, steps);
     RunExplanation {
         run: report.run.id,
         name: report.run.name.clone(),
         status: report.status,
         why: why(report),
-        at: open.map(|step| words_of_step(&step.key)),
+        at: open.map(|step| words_of_step(&report.run, &step.key)),
         attempts: report.bounces.iter().map(attempt).collect(),
-        next: next(report),
+        next: next(report, &tasks),
+        tasks,
         file: file.map(|typed| file_explained(typed, records, used)),
     }
+}
+
+/// Of a race that was won nobody has to do anything about those who lost.
+fn fell_short(report: &RunReport, steps: &[RecordedStep]) -> Vec<TaskEnd> {
+    let is_won = report.run.kind == RunKind::Race
+        && matches!(report.status, RunStatus::Finished | RunStatus::Partial);
+    let mut ends = if is_won { Vec::new() } else { task_ends(report, steps) };
+    ends.retain(|end| end.fell_short(!report.run.is_open()));
+    ends
 }
 
 fn why(report: &RunReport) -> String {
@@ -206,10 +221,13 @@ fn attempt(bounce: &BounceReport) -> AttemptExplained {
     }
 }
 
-fn next(report: &RunReport) -> Vec<NextStep> {
+fn next(report: &RunReport, short: &[TaskEnd]) -> Vec<NextStep> {
     let id = report.run.id.short();
     let step = |say: &str, command: String| NextStep { say: say.to_owned(), command, until: None };
-    let mut steps: Vec<NextStep> = report.next.clone().into_iter().collect();
+    // Who reads this has typed it already.
+    let itself = format!("spore runs explain {id}");
+    let advised = report.next.clone().filter(|next| next.command != itself);
+    let mut steps: Vec<NextStep> = advised.into_iter().collect();
     let applied = report.applied.as_ref();
     if let (RunStatus::Verified | RunStatus::Finished | RunStatus::Partial, Some(applied)) =
         (report.status, applied)
@@ -218,6 +236,12 @@ fn next(report: &RunReport) -> Vec<NextStep> {
         if let Some(branch) = applied.branch.as_ref().filter(|_| applied.how == Apply::Branch) {
             steps.push(step("bring the work in", format!("git merge {branch}")));
         }
+    }
+    if !short.is_empty()
+        && !report.run.is_open()
+        && let Some(again) = again(&report.run)
+    {
+        steps.push(step("call the list again, which goes on with what is not verified", again));
     }
     if report.status == RunStatus::Running {
         steps.push(step("watch it", format!("spore runs watch {id}")));
@@ -304,8 +328,11 @@ fn sentence(path: &str, told: &[FileTold], changed_in: &[u32], task_files: usize
     )
 }
 
-/// Returns what people call a step.
-pub fn words_of_step(key: &StepKey) -> String {
+/// Returns what people call a step of `run`.
+pub fn words_of_step(run: &Run, key: &StepKey) -> String {
+    if let Some(words) = words_of_list_step(run, key) {
+        return words;
+    }
     let key = key.to_string();
     let mut parts = key.split('/');
     let (name, bounce) = (parts.next().unwrap_or_default(), parts.next());
@@ -324,6 +351,11 @@ pub fn words_of_step(key: &StepKey) -> String {
         "escalate" => "handing over to a person".to_owned(),
         "summarize" => "the summary".to_owned(),
         "finish" => "closing the run".to_owned(),
+        "solo" | "session" => "its session".to_owned(),
+        "winner" => "choosing the winner".to_owned(),
+        "rollback" => "taking back what it did".to_owned(),
+        "ask" => "what it asks".to_owned(),
+        "review" => "a person's look at its plan".to_owned(),
         "rebase" => "bringing the work onto the branch as it is now".to_owned(),
         _ => key,
     }
@@ -375,13 +407,20 @@ mod tests {
 
     #[test]
     fn every_step_has_words() {
+        let run = Run::begin(
+            RunId::from_parts(0, 1),
+            RunKind::Orchestrate,
+            "",
+            spore_model::Timestamp::from_millis(0),
+        );
         for (key, words) in [
             (StepKey::coder(2), "the coder of attempt 2"),
             (StepKey::verifier(1, 2), "the verifier of attempt 1"),
             (StepKey::close(3), "closing attempt 3"),
             (StepKey::baseline(), "the checks on the base"),
+            (StepKey::task("t-7ffd99b44644", 1), "the task of the list"),
         ] {
-            assert_eq!(words_of_step(&key), words);
+            assert_eq!(words_of_step(&run, &key), words);
         }
     }
 }

@@ -27,9 +27,11 @@ mod questions;
 mod report;
 mod spending;
 mod stats;
+mod tasks;
 mod telemetry;
 mod timeline;
 mod waiting;
+mod work;
 
 pub use advice::{NextStep, REVIEW};
 pub use applied::{Applied, Apply, NOT_MERGED, UnknownApply};
@@ -61,9 +63,11 @@ pub use spending::{SpendingLine, SpendingReport, report_spending};
 pub use spore_model::SessionFailure;
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
+pub use tasks::{TaskEnd, task_ends};
 pub use telemetry::{RunSpan, spans_of_run, trace_requests};
 pub use timeline::{
     CarriedSum, RunStory, RunTimeline, StoryEntry, StorySession, TimelineEntry, story_of_run,
     timeline_of_run,
 };
 pub use waiting::{WaitingRun, WaitingRuns, waiting_runs};
+pub use work::{RecordedWork, recorded_work};

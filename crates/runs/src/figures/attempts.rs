@@ -35,9 +35,14 @@ pub(crate) fn tasks_of_list(
     journal: &dyn Journal,
     list: RunId,
 ) -> Result<Vec<ListTask>, JournalError> {
+    Ok(tasks_in(&journal.steps(list)?))
+}
+
+/// The same from the steps of the list.
+pub(crate) fn tasks_in(steps: &[RecordedStep]) -> Vec<ListTask> {
     let mut attempts: BTreeMap<(String, u32), RunId> = BTreeMap::new();
     let mut landings: BTreeMap<(String, u32), (Vec<RunId>, Option<TaskLanding>)> = BTreeMap::new();
-    for step in journal.steps(list)? {
+    for step in steps {
         let key = step.key.to_string();
         let parts: Vec<&str> = key.split('/').collect();
         let (name, id, attempt) = match parts[..] {
@@ -52,7 +57,7 @@ pub(crate) fn tasks_of_list(
             "land" => {
                 let landing = landings.entry(place).or_default();
                 landing.0.extend(planned(&step.intent, "merge"));
-                landing.1 = result(&step);
+                landing.1 = result(step);
             }
             _ => {
                 let merge = step.result.as_ref().and_then(|turn| planned(turn, "merge"));
@@ -71,7 +76,7 @@ pub(crate) fn tasks_of_list(
         task.merges.extend(merges);
         task.landing = landing;
     }
-    Ok(tasks)
+    tasks
 }
 
 fn planned(intent: &serde_json::Value, name: &str) -> Option<RunId> {

@@ -124,7 +124,7 @@ impl Telling<'_> {
         let millis =
             |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         StoryEntry {
-            name: words_of_step(&step.key),
+            name: words_of_step(&self.report.run, &step.key),
             bounce,
             started: step.begun,
             after_ms: millis(step.begun.since(self.report.run.started)),

@@ -1,4 +1,4 @@
-use spore_app::{FileExplained, FileTold, Result, RunExplanation, Surroundings};
+use spore_app::{FileExplained, FileTold, Result, RunExplanation, Surroundings, TaskEnd};
 use spore_plain::line;
 
 use super::super::text::{field, to_do};
@@ -56,6 +56,7 @@ fn text(told: &RunExplanation) -> String {
             field(&mut text, "found", objection);
         }
     }
+    of_tasks(&mut text, &told.tasks);
     if let Some(file) = &told.file {
         of_file(&mut text, file);
     }
@@ -64,6 +65,26 @@ fn text(told: &RunExplanation) -> String {
         text.push_str(&format!("  {}\n", to_do(next).replace('\n', "\n  ")));
     }
     text
+}
+
+/// More tasks than this are not named.
+const MOST_TASKS: usize = 20;
+
+/// What fell short of a list or a race, each with what goes on with it.
+fn of_tasks(text: &mut String, tasks: &[TaskEnd]) {
+    if !tasks.is_empty() {
+        text.push_str("\nWhat fell short\n");
+    }
+    for task in tasks.iter().take(MOST_TASKS) {
+        let agent = task.agent.as_deref().map(|agent| format!(" ({})", line(agent)));
+        let why = task.why.as_deref().map(|why| format!(": {}", line(why)));
+        let command = task.command.as_deref().map(|command| format!("\n{command}"));
+        let told = [agent, why, command].map(Option::unwrap_or_default).concat();
+        field(text, task.standing(), &format!("{}{told}", line(&task.name)));
+    }
+    if let Some(more) = tasks.len().checked_sub(MOST_TASKS).filter(|more| *more > 0) {
+        field(text, "", &format!("and {more} more"));
+    }
 }
 
 fn of_file(text: &mut String, file: &FileExplained) {
