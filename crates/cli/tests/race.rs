@@ -64,11 +64,15 @@ fn the_first_that_holds_wins_and_the_others_are_ended_and_kept() {
     assert_eq!((&stats["decided"], &stats["verified"]), (&1.into(), &1.into()), "{stats:#}");
     let cost = env.spore(&["runs", "cost", "--kind", "race", "--json"]).code(0).json();
     assert_eq!(cost["total"]["cost"], race["cost"], "{cost:#}");
-    // What was changed is its racers' work, and that is told.
-    let refused = env.spore(&["runs", "diff"]).code(65);
-    let hint = refused.stderr.split("its tasks did: `spore ").nth(1).unwrap_or_default();
-    let words: Vec<&str> = hint.split('`').next().unwrap_or_default().split(' ').collect();
-    assert!(env.spore(&words).code(0).stdout.contains("+42"), "{}", refused.render());
+    // Its change is the winner's, and its racers are told apart by their agents.
+    let diff = env.spore(&["runs", "diff"]).code(0);
+    assert!(diff.stdout.contains("+42") && !diff.stdout.contains("half.txt"), "{}", diff.render());
+    assert!(diff.stderr.contains(&race["commit"].as_str().unwrap()[..12]), "{}", diff.render());
+    let winner = race["parts"].as_array().unwrap().iter().find(|part| part["status"] == "verified");
+    let winner = winner.unwrap()["id"].as_str().unwrap();
+    let row = format!("  {}     $0.75  orchestrate ", &winner[18..]);
+    let row = shown.stdout.lines().find(|line| line.starts_with(&row));
+    assert!(row.is_some_and(|row| row.contains(" (replay)  verified")), "{}", shown.render());
 }
 
 /// All racers hold, and this is said when they are compared.

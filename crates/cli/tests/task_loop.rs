@@ -222,8 +222,15 @@ fn a_loop_out_of_budget_waits_and_goes_on_with_more() {
         (&"parked:budget".into(), vec!["verified", "verified", "waiting"])
     );
     let id = report["run"].as_str().unwrap();
+    let diff = || env.spore(&["runs", "diff", id]).code(0);
+    assert!(diff().stdout.contains("+b\n") && !diff().stdout.contains("c.txt"));
     let resumed = env.spore(&["resume", id, "--budget", "+1", "--json"]).code(0).json();
     assert_eq!(resumed["status"], "finished");
+    // The change of the whole is that of its branch.
+    assert!(diff().stdout.contains("+b\n") && diff().stdout.contains("+c\n"));
+    let tip = env.git(&["rev-parse", report["branch"].as_str().unwrap()]);
+    let tip = &tip[..12];
+    assert!(diff().stderr.contains(&format!("from the base to {tip}")), "{}", diff().render());
     assert_eq!(subjects(&env, &report).len(), 3);
     // A list with another task goes on from there, and what it cost counts.
     env.write_at(&env.dir().join("tasks.txt"), "write a.\nwrite d.\n");
@@ -241,6 +248,15 @@ fn escalations_in_a_row_stop_a_loop_and_a_person_lets_it_go_on() {
     assert_eq!(report["status"], "parked:human");
     let report = with_loop(&env, &["--json"]).code(12).json();
     assert_eq!(statuses(&report), ["verified", "escalated", "escalated", "escalated", "verified"]);
+    let told = env.spore(&["runs", "explain"]).code(0).stdout;
+    let (_, short) = told.split_once("\nWhat fell short\n").unwrap_or_default();
+    for task in &report["tasks"].as_array().unwrap()[1..4] {
+        let words = task["description"].as_str().unwrap();
+        let retry = format!("spore retry {}\n", &task["run"].as_str().unwrap()[18..]);
+        let (_, of_task) = short.split_once(&format!("escalated   {words}: ")).unwrap_or_default();
+        assert_eq!(of_task.lines().nth(1).map(str::trim), Some(retry.trim()), "{told}");
+    }
+    assert!(!short.contains("write a.") && short.contains("spore loop --source "), "{told}");
     let env = scene(tasks, &parts);
     let paused = with_loop(&env, &["--json", "--pause-on-escalation"]).code(3).json();
     assert_eq!(statuses(&paused)[..3], ["verified", "escalated", "waiting"]);
@@ -253,6 +269,8 @@ fn a_list_that_is_given_up_keeps_the_work_of_its_tasks_and_what_they_cost() {
     let point = [("SPORE_KILL_AT", "before:row:finish write b./1 coder/1#1")];
     let _ = env.spore_in(&env.repo(), &args(&[]), &point).code(137);
     let id = scenes::newest_id(&env);
+    let told = env.spore(&["runs", "explain"]).code(0).stdout;
+    assert!(told.contains("  at          the task `write b.`\n"), "{told}");
     let given_up = env.spore(&["runs", "abandon", &id, "--json"]).code(0).json();
     // Two coders, of which one was not seen to its end, and a verifier.
     assert_eq!(given_up["cost"]["usd"], 1.25, "{given_up:#}");

@@ -1,8 +1,9 @@
-//! What a run changed, as git writes it: over all its attempts, or in one of them.
+//! What a run changed, as git writes it: over all its attempts, or in one of them; of a list and a race
+//! what came of the whole.
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use spore_model::{CommitId, Fault, RunId, RunKind, RunStatus, TreeId};
+use spore_model::{CommitId, Fault, Run, RunId, RunKind, RunStatus, TreeId};
 use spore_store::Journal;
 
 use crate::base::run_lock::is_claimed;
@@ -29,10 +30,15 @@ pub struct RunDiff {
     pub name: String,
     pub status: RunStatus,
     /// The attempt whose tree it leads to.
-    pub bounce: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounce: Option<u32>,
     /// The attempt whose tree it begins with; nothing where that is the base.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_bounce: Option<u32>,
+    /// The commit that it leads to, where that is no attempt's: the tip of a list's branch, the work of the
+    /// racer who won, what an exec made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
     /// As git writes it, without secrets.
     pub diff: String,
 }
@@ -53,6 +59,22 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
         .filter_map(|bounce| Some((bounce.attempt, bounce.tree_hash?)))
         .collect();
     trees.sort_unstable_by_key(|(bounce, _)| *bounce);
+    let status = run.status(is_claimed(&workspace, run.id));
+    if asked == DiffAsked::Whole
+        && let Some((commit, diff)) = recorded_change(around, &workspace, &journal, &run)?
+    {
+        let (bounce, from_bounce) = (None, None);
+        let commit = Some(commit);
+        return Ok(RunDiff {
+            run: run.id,
+            name: run.name,
+            status,
+            bounce,
+            from_bounce,
+            commit,
+            diff,
+        });
+    }
     let files = workspace.run_files(run.id);
     let sides = AttemptTrees { around, workspace: &workspace, run: run.id };
     let kept = |bounce: u32| {
@@ -70,7 +92,6 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
     };
     let last = u32::try_from(journal.children(run.id)?.len()).unwrap_or(u32::MAX);
     let before = |bounce: u32| trees.iter().rev().find(|(one, _)| *one < bounce).cloned();
-    let status = run.status(is_claimed(&workspace, run.id));
     let found = match asked {
         DiffAsked::Whole => (1..=last).rev().find_map(|bounce| Some((bounce, None, kept(bounce)?))),
         DiffAsked::UpTo(bounce) => kept(bounce).map(|text| (bounce, None, text)),
@@ -100,7 +121,32 @@ pub fn diff_run(around: &Surroundings, typed: Option<&str>, asked: DiffAsked) ->
         };
         return Err(Error::new(Fault::BadInput, message).hint(hint));
     };
-    Ok(RunDiff { run: run.id, name: run.name, status, bounce, from_bounce, diff })
+    let (bounce, commit) = (Some(bounce), None);
+    Ok(RunDiff { run: run.id, name: run.name, status, bounce, from_bounce, commit, diff })
+}
+
+/// Returns the change that a list brought onto its branch, a race's winner made or an exec, and the commit
+/// it leads to; nothing where there is none, or git does not have it any more.
+pub(crate) fn recorded_change(
+    around: &Surroundings,
+    workspace: &Workspace,
+    journal: &dyn Journal,
+    run: &Run,
+) -> Result<Option<(CommitId, String)>> {
+    let Some(work) = spore_runs::recorded_work(journal, run)? else { return Ok(None) };
+    let repository = workspace.project_repository()?;
+    let compared = repository.tree_of(&work.base).and_then(|base| {
+        let tip = repository.tree_of(&work.tip)?;
+        repository.diff(&base, &tip, MOST_BYTES)
+    });
+    let text = compared.map(|diff| told(around, &diff)).unwrap_or_default();
+    Ok((!text.trim().is_empty()).then_some((work.tip, text)))
+}
+
+/// A change as people may see it: no secret is in it.
+fn told(around: &Surroundings, diff: &spore_git::Diff) -> String {
+    let struck = spore_secrets::strike_out(&told_diff(diff));
+    around.secrets().strike(&struck).into_owned()
 }
 
 /// More tasks than this are not named.
@@ -144,13 +190,9 @@ impl AttemptTrees<'_> {
         if kept.is_none() {
             return Ok(None);
         }
-        let text = self.told(&repository.diff(&repository.tree_of(base)?, to.1, MOST_BYTES)?);
+        let diff = repository.diff(&repository.tree_of(base)?, to.1, MOST_BYTES)?;
+        let text = told(self.around, &diff);
         Ok(Some(text).filter(|text| !text.trim().is_empty()))
-    }
-
-    fn told(&self, diff: &spore_git::Diff) -> String {
-        let struck = spore_secrets::strike_out(&told_diff(diff));
-        self.around.secrets().strike(&struck).into_owned()
     }
 
     /// Compares what two attempts left. Nothing that looks like a secret is in it.
@@ -169,7 +211,7 @@ impl AttemptTrees<'_> {
                 )));
             }
         }
-        Ok(self.told(&repository.diff(from.1, to.1, MOST_BYTES)?))
+        Ok(told(self.around, &repository.diff(from.1, to.1, MOST_BYTES)?))
     }
 }
 

@@ -4,7 +4,8 @@ use crate::ui::Ui;
 
 /// Show what a run changed, as git writes it
 ///
-/// Over all its attempts: from its base to the last tree that was handed in, verified or not. With
+/// Over all its attempts: from its base to the last tree that was handed in, verified or not; of a list to
+/// the tip of its branch, of a race to the work of the winner. With
 /// --bounce what one attempt changed of what the one before it left, with --up-to everything from
 /// the base to the end of one attempt. Nothing that looked like a secret is in it.
 #[derive(clap::Args)]
@@ -34,9 +35,14 @@ pub(crate) fn run(ui: &mut Ui, around: &Surroundings, args: &RunsDiffArgs) -> Re
         (None, None) => DiffAsked::Whole,
     };
     let diff = spore_app::diff_run(around, args.run.as_deref(), asked)?;
+    let to = match (diff.bounce, &diff.commit) {
+        (Some(bounce), _) => format!("attempt {bounce}"),
+        (None, Some(commit)) => commit.as_str()[..12].to_owned(),
+        (None, None) => "its end".to_owned(),
+    };
     let from = match diff.from_bounce {
-        Some(from) => format!("from attempt {from} to attempt {}", diff.bounce),
-        None => format!("from the base to attempt {}", diff.bounce),
+        Some(from) => format!("from attempt {from} to {to}"),
+        None => format!("from the base to {to}"),
     };
     ui.note(&format!("Run {}, {from}, {}", diff.run.short(), diff.status));
     ui.answer_as_is(&diff, || diff.diff.clone());
