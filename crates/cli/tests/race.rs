@@ -68,6 +68,10 @@ fn the_first_that_holds_wins_and_the_others_are_ended_and_kept() {
     let diff = env.spore(&["runs", "diff"]).code(0);
     assert!(diff.stdout.contains("+42") && !diff.stdout.contains("half.txt"), "{}", diff.render());
     assert!(diff.stderr.contains(&race["commit"].as_str().unwrap()[..12]), "{}", diff.render());
+    let document = env.spore(&["runs", "export", "--format", "markdown"]).code(0).stdout;
+    for part in ["## Racers\n", "| cancelled |", "`supports (90 %): it says 42`", "\n+42"] {
+        assert!(document.contains(part), "{part}: {document}");
+    }
     let winner = race["parts"].as_array().unwrap().iter().find(|part| part["status"] == "verified");
     let winner = winner.unwrap()["id"].as_str().unwrap();
     let row = format!("  {}     $0.75  orchestrate ", &winner[18..]);

@@ -46,8 +46,8 @@ pub use explain::{
     TaskFileRecord, explain, words_of_step,
 };
 pub use export::{
-    BounceChange, ExportFormat, ExportedDocument, GateLog, PeriodAccount, RunAccount,
-    export_period, export_run,
+    BounceChange, ExportFormat, ExportedDocument, GateLog, PeriodAccount, RunAccount, TaskAccount,
+    WholeChange, export_period, export_run,
 };
 pub use figures::{
     RunFigures, TopBy, figures_of_run, figures_of_runs, figures_with_tasks, top_runs,

@@ -7,12 +7,13 @@ use serde::Serialize;
 use spore_model::{Fault, RunId, Timestamp};
 use spore_runs::{
     BounceChange, ExportFormat, GateLog, PeriodAccount, RunAccount, RunFigures, RunFilter,
-    SpendingBy,
+    SpendingBy, TaskAccount, WholeChange,
 };
 use spore_store::Journal;
 
 use crate::base::outbox;
 use crate::base::run_files::RunFiles;
+use crate::report::diff::recorded_change;
 use crate::report::{LocalRuns, named_or_newest, report};
 use crate::{Error, Result, Surroundings, Workspace};
 
@@ -66,7 +67,7 @@ pub fn export(around: &Surroundings, asked: &Export) -> Result<Exported> {
         }
         None => {
             let run = named_or_newest(&journal, asked.run.as_deref())?;
-            let account = account(&workspace, &journal, run.id)?;
+            let account = account(around, &workspace, &journal, run.id)?;
             spore_runs::export_run(&account, asked.format)
         }
     };
@@ -101,7 +102,12 @@ fn write(around: &Surroundings, file: &Path, text: &str) -> Result<()> {
     around.write_exact_file(&path, text.as_bytes())
 }
 
-fn account(workspace: &Workspace, journal: &dyn Journal, id: RunId) -> Result<RunAccount> {
+fn account(
+    around: &Surroundings,
+    workspace: &Workspace,
+    journal: &dyn Journal,
+    id: RunId,
+) -> Result<RunAccount> {
     let report = report(workspace, journal, id)?;
     let timeline = spore_runs::timeline_of_run(journal, &LocalRuns(workspace), id)?
         .ok_or_else(|| Error::new(Fault::BadInput, format!("there is no run {id}")))?;
@@ -112,7 +118,15 @@ fn account(workspace: &Workspace, journal: &dyn Journal, id: RunId) -> Result<Ru
         changes.extend(change_of(&files, bounce));
         logs.extend(logs_in(&files.gates(bounce), Some(bounce)));
     }
-    Ok(RunAccount { report, timeline, changes, logs })
+    let whole = recorded_change(around, workspace, journal, &report.run)?;
+    let whole = whole.map(|(commit, diff)| WholeChange { commit, diff });
+    let mut tasks = Vec::new();
+    for end in spore_runs::task_ends(&report, &journal.steps(id)?) {
+        let task = end.run.map(|run| crate::report::report(workspace, journal, run)).transpose()?;
+        let last = task.and_then(|task| task.bounces.into_iter().next_back());
+        tasks.push(TaskAccount { end, verdict: last.and_then(|bounce| bounce.verdict) });
+    }
+    Ok(RunAccount { report, timeline, changes, logs, whole, tasks })
 }
 
 fn change_of(files: &RunFiles, bounce: u32) -> Option<BounceChange> {

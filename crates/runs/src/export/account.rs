@@ -1,11 +1,12 @@
 //! What documents are made of.
 
-use spore_model::Timestamp;
+use spore_model::{CommitId, Timestamp, Verdict};
 
 use crate::figures::RunFigures;
 use crate::report::RunReport;
 use crate::spending::SpendingReport;
 use crate::stats::RunStats;
+use crate::tasks::TaskEnd;
 use crate::timeline::RunTimeline;
 
 /// All that a document about one run is made of.
@@ -16,6 +17,26 @@ pub struct RunAccount {
     /// In the order of the attempts.
     pub changes: Vec<BounceChange>,
     pub logs: Vec<GateLog>,
+    /// What came of a list or a race as a whole.
+    pub whole: Option<WholeChange>,
+    /// The tasks of a list, or the racers.
+    pub tasks: Vec<TaskAccount>,
+}
+
+/// The change that a list brought onto its branch, or that a race's winner made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WholeChange {
+    /// The commit that it leads to.
+    pub commit: CommitId,
+    /// As git writes it, without secrets.
+    pub diff: String,
+}
+
+/// What became of one task of a list, or of one racer, and what the verifier said of it last.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TaskAccount {
+    pub end: TaskEnd,
+    pub verdict: Option<Verdict>,
 }
 
 /// What one attempt handed in.

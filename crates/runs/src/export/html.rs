@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::account::{BounceChange, GateLog, RunAccount};
+use super::account::{BounceChange, GateLog, RunAccount, TaskAccount, WholeChange};
 use super::badge::badge;
-use super::words::{in_one_line, moment, ruling, took};
+use super::words::{heading_of_tasks, in_one_line, moment, ruling, took, verdict_in_one_line};
 use super::{change, charts};
 use crate::report::{BounceReport, RunReport};
 use crate::timeline::RunTimeline;
+use spore_model::RunKind;
 use spore_plain::page::{HtmlTable, block, page, text, wide};
 
 pub(super) fn run(account: &RunAccount) -> String {
-    let RunAccount { report, timeline, changes, logs } = account;
+    let RunAccount { report, timeline, changes, logs, whole, tasks } = account;
     let run = &report.run;
     let mut body = format!(
         "<p class=\"faint\">Run <code>{}</code></p>\n<h1>{}</h1>\n<p>{}</p>\n{}",
@@ -25,6 +26,10 @@ pub(super) fn run(account: &RunAccount) -> String {
     }
     if let Some(answer) = &report.answer {
         body.push_str(&format!("<h2>Answer</h2>\n<pre class=\"task\">{}</pre>\n", block(answer)));
+    }
+    body.push_str(&tasks_table(tasks, run.kind));
+    if let Some(whole) = whole {
+        body.push_str(&whole_change(whole));
     }
     let chart = wide(&charts::timeline(timeline));
     body.push_str(&format!("<h2>Timeline</h2>\n{chart}{}", parts(timeline)));
@@ -73,6 +78,35 @@ fn facts(report: &RunReport) -> String {
         fact("next", &format!("{} <code>{}</code>", text(&next.say), text(&next.command)));
     }
     html + "</dl>\n"
+}
+
+/// The tasks of a list, or the racers, each with what a person types to see more of it.
+fn tasks_table(tasks: &[TaskAccount], kind: RunKind) -> String {
+    if tasks.is_empty() {
+        return String::new();
+    }
+    let mut table = HtmlTable::new(&["run", "task", "agent", "status", "verdict", "why"]);
+    for TaskAccount { end, verdict } in tasks {
+        let id = end.run.map(|run| format!("<code>{}</code>", run.short())).unwrap_or_default();
+        let verdict = verdict.as_ref().map(verdict_in_one_line).unwrap_or_default();
+        table.row([
+            (false, id.into()),
+            (false, text(&end.name).into()),
+            (false, text(end.agent.as_deref().unwrap_or_default()).into()),
+            (false, badge(end.standing()).into()),
+            (false, text(&verdict).into()),
+            (false, text(&in_one_line(end.why.as_deref())).into()),
+        ]);
+    }
+    format!("<h2>{}</h2>\n{}", heading_of_tasks(kind), table.end())
+}
+
+fn whole_change(whole: &WholeChange) -> String {
+    format!(
+        "<h2>Change</h2>\n<p class=\"faint\">From the base to <code>{}</code></p>\n{}",
+        text(whole.commit.as_str()),
+        diff(&whole.diff)
+    )
 }
 
 fn parts(timeline: &RunTimeline) -> String {

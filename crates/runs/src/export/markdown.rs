@@ -1,10 +1,11 @@
 //! One run as Markdown. Foreign text is code, in a line or in a fence: no markup in it is one.
 
+use spore_model::RunKind;
 use spore_plain::{block, fenced};
 
-use super::account::{GateLog, RunAccount};
+use super::account::{GateLog, RunAccount, TaskAccount, WholeChange};
 use super::charts;
-use super::words::{moment, ruling, took};
+use super::words::{heading_of_tasks, in_one_line, moment, ruling, took, verdict_in_one_line};
 use crate::report::{BounceReport, RunReport};
 
 /// Returns foreign text as one line of code that no cell of a table ends in.
@@ -26,7 +27,7 @@ pub(super) fn table(columns: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 pub(super) fn run(account: &RunAccount) -> String {
-    let RunAccount { report, timeline, changes, logs } = account;
+    let RunAccount { report, timeline, changes, logs, whole, tasks } = account;
     let run = &report.run;
     let mut text = format!("# Run {}: {}\n\n{}\n", run.id.short(), code(&run.name), facts(report));
     if let Some(task) = run.task.as_deref().filter(|task| task.trim() != run.name.trim()) {
@@ -34,6 +35,14 @@ pub(super) fn run(account: &RunAccount) -> String {
     }
     if let Some(answer) = &report.answer {
         text.push_str(&format!("## Answer\n\n{}\n", fenced("text", &block(answer))));
+    }
+    text.push_str(&tasks_table(tasks, run.kind));
+    if let Some(WholeChange { commit, diff }) = whole {
+        let diff = fenced("diff", &block(diff));
+        text.push_str(&format!(
+            "## Change\n\nFrom the base to {}.\n\n{diff}\n",
+            code(commit.as_str())
+        ));
     }
     let parts: Vec<Vec<String>> = timeline
         .entries
@@ -71,6 +80,26 @@ pub(super) fn run(account: &RunAccount) -> String {
         }
     }
     text
+}
+
+/// The tasks of a list, or the racers, each with what a person types to see more of it.
+fn tasks_table(tasks: &[TaskAccount], kind: RunKind) -> String {
+    if tasks.is_empty() {
+        return String::new();
+    }
+    let row = |TaskAccount { end, verdict }: &TaskAccount| {
+        vec![
+            end.run.map(|run| code(&run.short())).unwrap_or_default(),
+            code(&end.name),
+            code(end.agent.as_deref().unwrap_or_default()),
+            end.standing().to_owned(),
+            code(&verdict.as_ref().map(verdict_in_one_line).unwrap_or_default()),
+            code(&in_one_line(end.why.as_deref())),
+        ]
+    };
+    let rows: Vec<Vec<String>> = tasks.iter().map(row).collect();
+    let columns = ["run", "task", "agent", "status", "verdict", "why"];
+    format!("## {}\n\n{}\n", heading_of_tasks(kind), table(&columns, &rows))
 }
 
 fn printed(log: &GateLog) -> String {

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use spore_model::{RunId, Timestamp};
 
-pub use account::{BounceChange, GateLog, PeriodAccount, RunAccount};
+pub use account::{BounceChange, GateLog, PeriodAccount, RunAccount, TaskAccount, WholeChange};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

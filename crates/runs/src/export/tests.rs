@@ -1,10 +1,11 @@
-use spore_model::{Cost, LedgerEntry, Run, RunKind, RunStatus, Usage, Usd, Verdict};
+use spore_model::{CommitId, Cost, LedgerEntry, Run, RunKind, RunStatus, Usage, Usd, Verdict};
 
 use super::*;
 use crate::figures::RunFigures;
 use crate::report::{BounceReport, RunReport};
 use crate::spending::SpendingReport;
 use crate::stats::stats_of;
+use crate::tasks::TaskEnd;
 use crate::timeline::{RunTimeline, TimelineEntry};
 
 /// Text that would act if any of it got into a document as it is.
@@ -106,7 +107,59 @@ fn account() -> RunAccount {
                 .to_owned(),
         }],
         logs: vec![GateLog { bounce: Some(1), name: HOSTILE.to_owned(), text: HOSTILE.to_owned() }],
+        whole: None,
+        tasks: Vec::new(),
     }
+}
+
+/// The same with what a list has beside its timeline.
+fn account_of_list() -> RunAccount {
+    RunAccount {
+        whole: Some(WholeChange {
+            commit: CommitId::new("7".repeat(40)).unwrap(),
+            diff: "diff --git a/whole.txt b/whole.txt\n--- a/whole.txt\n+++ b/whole.txt\n@@ -1 +1 @@\n\
+                   -before\n+after <script>alert(5)</script>\n"
+                .to_owned(),
+        }),
+        tasks: vec![
+            TaskAccount {
+                end: task(Some(RunId::from_parts(1_002, 7)), Some(RunStatus::Escalated)),
+                verdict: Some(Verdict::unknown(HOSTILE)),
+            },
+            TaskAccount { end: task(None, None), verdict: None },
+        ],
+        ..account()
+    }
+}
+
+fn task(run: Option<RunId>, status: Option<RunStatus>) -> TaskEnd {
+    TaskEnd {
+        run,
+        name: HOSTILE.to_owned(),
+        agent: Some(HOSTILE.to_owned()),
+        status,
+        why: Some(HOSTILE.to_owned()),
+        command: None,
+    }
+}
+
+#[test]
+fn a_list_has_its_whole_change_and_each_task_with_its_verdict() {
+    let account = account_of_list();
+    let page = export_run(&account, ExportFormat::Html).text;
+    check_page(&page);
+    let text = export_run(&account, ExportFormat::Markdown).text;
+    for part in
+        ["<h2>Tasks</h2>", "<code>00000007</code>", "not begun", "+after", "unknown (0 %): "]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for part in ["## Tasks\n", "`00000007`", "| not begun |", "\n+after", "unknown (0 %): "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let mut race = account;
+    race.report.run.kind = RunKind::Race;
+    assert!(export_run(&race, ExportFormat::Html).text.contains("<h2>Racers</h2>"));
 }
 
 /// Returns the names of all elements that a page opens, sorted, once each. A text that acts would
@@ -150,7 +203,7 @@ fn nothing_foreign_acts_in_a_page() {
 
 #[test]
 fn nothing_foreign_is_markup_in_markdown() {
-    let text = export_run(&account(), ExportFormat::Markdown).text;
+    let text = export_run(&account_of_list(), ExportFormat::Markdown).text;
     assert!(!text.contains(['\u{202e}', '\u{1b}']));
     // Outside of fences every line is ours: a heading, a table, a list, or code in a line.
     let mut fence: Option<usize> = None;

@@ -31,3 +31,16 @@ pub(super) fn ruling(verdict: &spore_model::Verdict) -> String {
     let word = serde_json::to_value(verdict.ruling).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
 }
+
+/// Returns what a verifier ruled, how sure it was, and why, in one line.
+pub(super) fn verdict_in_one_line(verdict: &spore_model::Verdict) -> String {
+    let sure = verdict.confidence * 100.0;
+    let why = in_one_line(Some(&verdict.reason));
+    let told = format!("{} ({sure:.0} %): {why}", ruling(verdict));
+    told.trim_end_matches(": ").to_owned()
+}
+
+/// Returns how the tasks of a list, or the racers, are headed.
+pub(super) fn heading_of_tasks(kind: spore_model::RunKind) -> &'static str {
+    if kind == spore_model::RunKind::Race { "Racers" } else { "Tasks" }
+}
