@@ -46,6 +46,20 @@ fn nobody_was_paid(env: &TestEnv) {
 }
 
 #[test]
+fn a_list_stops_at_the_first_task_that_finds_its_base_red() {
+    let env = scene(RUN, TAP, &scenes::one_bounce(scenes::WRITE_42));
+    env.write_at(&env.dir().join("tasks.txt"), "write the answer.\nwrite more.\nwrite most.\n");
+    for command in [&["loop", "--source"][..], &["batch"]] {
+        let replay = ["../tasks.txt", "--backend", "replay", "--scenario", "../scenario.toml"];
+        let output = env.spore(&[command, &replay[..]].concat()).code(65);
+        assert!(output.stdout.contains("`spore orchestrate --fix-red`"), "{}", output.render());
+        let list = scenes::newest(&env);
+        assert_eq!((&list["status"], &list["ledger"]), (&"failed".into(), &serde_json::json!([])));
+        assert_eq!(list["parts"].as_array().unwrap().len(), 1, "{list:#}");
+    }
+}
+
+#[test]
 fn a_check_that_names_no_test_is_refused_with_its_last_lines() {
     let check = "echo looking\necho 'tests/conftest: no such module' >&2\nexit 2\n";
     let env = scene(check, PLAIN, &scenes::one_bounce(scenes::WRITE_42));

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use spore_model::{CommitId, Cost, Outcome, Park, Run, RunId, RunKind, RunStatus, StepKey, Usd};
+use spore_model::{
+    CommitId, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunStatus, StepKey, Usd,
+};
 use spore_pipeline::{
     Done, LoopState, LoopTask, SourceForm, TaskLanding, TaskLoop, TaskStanding, ticked,
 };
@@ -196,7 +198,10 @@ pub(crate) fn report_loop(
         source: settings.source.clone(),
         status: told.status,
         outcome,
-        exit_code: outcome.exit_code(),
+        exit_code: match machine.is_refused(outcome) {
+            true => Fault::BadInput.exit_code(),
+            false => outcome.exit_code(),
+        },
         reason: told.run.reason.clone(),
         branch: has_landed.then(|| settings.branch.clone()),
         tip: has_landed.then(|| record.tip(settings)),

@@ -72,6 +72,8 @@ pub enum LoopStop {
     Escalations,
     PausedOnEscalation,
     Failure,
+    /// The project's own checks are red before any task begins.
+    RedBase,
     /// No layer absorbs it.
     DepthExceeded,
     /// Every task had its turn.

@@ -1,9 +1,9 @@
 //! The loop over a list of tasks, as a machine: told what happened and what time it is, it says
 //! what to do next.
 //!
-//! Before each task is asked, in this order: is the budget spent, have enough runs been made, were
-//! there too many escalations in a row, is the task verified already. What is under way is always
-//! brought to its end first; only then does the loop stop.
+//! Before each task is asked, in this order: is the budget spent, are the project's own checks red,
+//! have enough runs been made, were there too many escalations in a row, is the task verified
+//! already. What is under way is always brought to its end first; only then does the loop stop.
 
 mod choosing;
 mod ending;
@@ -18,6 +18,7 @@ use spore_model::{Outcome, Park, Timestamp, Usd};
 use super::moves::{LoopMove, LoopRules, LoopStop, LoopView};
 use super::results::{CostAnomaly, TaskLanding, TaskResult, TaskStanding};
 use super::task::LoopTask;
+use crate::RED_BASE;
 use choosing::NotNow;
 
 /// A loop over tasks.
@@ -43,6 +44,8 @@ pub struct TaskLoop {
     streak: u32,
     paused: bool,
     failed: bool,
+    /// A task found the project's own checks red: the next one would find the same.
+    red_base: bool,
     too_deep: bool,
     costs: Vec<Usd>,
 }
@@ -79,6 +82,7 @@ impl TaskLoop {
             streak: 0,
             paused: false,
             failed: false,
+            red_base: false,
             too_deep: false,
             costs: Vec::new(),
         }
@@ -144,6 +148,7 @@ impl TaskLoop {
         self.streak = 0;
         self.paused = false;
         self.failed = false;
+        self.red_base = false;
     }
 
     /// Says what to do next.
@@ -231,6 +236,9 @@ impl TaskLoop {
             self.paused |= self.rules.pause_on_escalation;
         }
         self.failed |= result.outcome != Outcome::Success && self.rules.stop_on_failure;
+        // A task's own check that is red says nothing about the next one.
+        let reason = result.reason.as_deref().unwrap_or_default();
+        self.red_base |= result.outcome == Outcome::Failure && reason.starts_with(RED_BASE);
         self.too_deep |= result.outcome == Outcome::DepthExceeded;
         self.block();
         self.anomaly(result.cost.usd)
@@ -317,7 +325,11 @@ impl TaskLoop {
         self.queue.retain(|queued| *queued != task);
         self.results = self.results.max(landing.number());
         self.standing[task] = match landing {
-            TaskLanding::Landed { .. } => TaskStanding::Landed,
+            TaskLanding::Landed { .. } => {
+                // The next task begins from what was just checked.
+                self.red_base = false;
+                TaskStanding::Landed
+            }
             TaskLanding::Back { .. } if self.returns[task] < self.rules.max_returns => {
                 self.returns[task] += 1;
                 self.attempt[task] += 1;

@@ -84,6 +84,10 @@ impl TaskLoop {
         if self.standing[task] != TaskStanding::Waiting {
             return None;
         }
+        // Making them green may be what a task is for.
+        if self.red_base && !self.tasks[task].fix_red {
+            return Some(LoopStop::RedBase);
+        }
         if self.rules.max_runs.is_some_and(|most| self.runs >= most) {
             return Some(LoopStop::MaxRuns);
         }

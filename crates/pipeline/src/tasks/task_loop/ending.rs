@@ -3,10 +3,22 @@
 use spore_model::{Outcome, Park};
 
 use super::TaskLoop;
+use crate::RED_BASE;
 use crate::tasks::moves::{LoopEnding, LoopStop};
 use crate::tasks::results::TaskStanding;
 
+/// What a person does about a list whose base is red.
+const MEND_FIRST: &str = "mend them and commit, or have them mended by `spore orchestrate --fix-red` or \
+                          a task with `fix_red: true`; `--allow-red` goes on all the same where \
+                          tests have names";
+
 impl TaskLoop {
+    /// Returns whether a loop that has ended so could do nothing, for its base is red: that is no fault
+    /// of the work.
+    pub fn is_refused(&self, outcome: Outcome) -> bool {
+        self.red_base && outcome == Outcome::Failure
+    }
+
     /// Says how a loop that stopped for `stop` ends.
     pub fn ending(&self, stop: LoopStop) -> LoopEnding {
         let done = self.count(|standing| *standing == TaskStanding::Landed);
@@ -39,7 +51,7 @@ impl TaskLoop {
             LoopStop::DepthExceeded => {
                 LoopEnding { outcome: Outcome::DepthExceeded, park: None, reason: told }
             }
-            LoopStop::MaxRuns | LoopStop::Failure | LoopStop::Through => {
+            LoopStop::MaxRuns | LoopStop::Failure | LoopStop::RedBase | LoopStop::Through => {
                 let waiting = self.standing.iter().find_map(|standing| match standing {
                     TaskStanding::Parked { park, .. } => Some(*park),
                     _ => None,
@@ -55,6 +67,7 @@ impl TaskLoop {
                                 format!("; {} made, the most of one loop", runs(self.runs))
                             }
                             LoopStop::Failure => "; stopped at the first that failed".to_owned(),
+                            LoopStop::RedBase => format!("; {RED_BASE}: {MEND_FIRST}"),
                             _ => String::new(),
                         };
                         let outcome = match (left, done + settled) {

@@ -34,7 +34,7 @@ fn at(millis: i64) -> Timestamp {
 /// A loop that is played: every task takes one tick, and `fates` say what comes of its runs, a
 /// letter for each: `v`erified, `e`scalated, `f`ailed, `b`udget, `p`art of it, `h`uman, `q`uota for five
 /// ticks, `c`omes back from its landing, `l`anding lacks budget once, `m`eets a limit in
-/// its landing for five ticks, `i`nfrastructure. What is not said is verified.
+/// its landing for five ticks, `i`nfrastructure, `r`ed base. What is not said is verified.
 struct Play {
     machine: TaskLoop,
     fates: BTreeMap<String, Vec<char>>,
@@ -108,7 +108,7 @@ impl Play {
             number: self.machine.next_number(),
             run: RunId::from_parts(0, 0),
             outcome,
-            reason: None,
+            reason: (fate == 'r').then(|| format!("{RED_BASE}\n  tests fail")),
             commit: (outcome == Outcome::Success).then(commit),
             base: None,
             cost: Cost::exact(Usd::from_nanos(self.cost)),
@@ -238,6 +238,25 @@ fn tasks_are_worked_through_in_order() {
     check("a\n", "a=e", rules(1), "a! -> Failure: 0 of 1 task verified");
     check("- [x] a\n- [ ] b\n", "", rules(1), "b -> Success: 1 of 2 tasks verified, 1 before");
     check("", "", rules(1), " -> Success: 0 of 0 tasks verified");
+}
+
+#[test]
+fn a_loop_stops_at_the_first_red_base_unless_a_task_is_to_mend_it() {
+    let why = format!("{RED_BASE}: mend them and commit");
+    let told = |list: &str, fates: &str| {
+        let mut play = Play::new(list, fates, rules(1));
+        let stop = play.play();
+        let ending = play.machine.ending(stop);
+        let is_refused = play.machine.is_refused(ending.outcome);
+        (play.log.join(" "), ending.outcome, ending.reason.contains(&why), is_refused)
+    };
+    let list = "a\nb\nc\n";
+    assert_eq!(told(list, "a=r b=r"), ("a!".to_owned(), Outcome::Failure, true, true));
+    assert_eq!(told(list, "b=r"), ("a b!".to_owned(), Outcome::Partial, true, false));
+    assert_eq!(told(list, "a=f"), ("a! b c".to_owned(), Outcome::Partial, false, false));
+    let mending = "id: a\nwrite a\n---\nid: b\nfix_red: true\nmend it\n---\nid: c\nwrite c\n";
+    assert_eq!(told(mending, "a=r"), ("a! b c".to_owned(), Outcome::Partial, false, false));
+    assert_eq!(told(mending, "a=r b=f"), ("a! b!".to_owned(), Outcome::Failure, true, true));
 }
 
 #[test]
