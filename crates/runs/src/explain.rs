@@ -4,6 +4,7 @@
 //! Pure: a report, the steps and the records of its task files make the explanation.
 
 mod carrying;
+pub(crate) mod tasks;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,8 +14,8 @@ use spore_store::RecordedStep;
 use crate::advice::NextStep;
 use crate::applied::Apply;
 use crate::report::{BounceReport, RunReport};
-use crate::tasks::{TaskEnd, again, task_ends, words_of_list_step};
 pub use carrying::{FileSignals, Signal, TaskFileRecord};
+use tasks::{TaskEnd, again, task_ends, words_of_list_step};
 
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct RunExplanation {
@@ -135,7 +136,7 @@ pub fn explain(
     }
 }
 
-/// Of a race that was won nobody has to do anything about those who lost.
+/// The losers of a race that was won need nothing of a person.
 fn fell_short(report: &RunReport, steps: &[RecordedStep]) -> Vec<TaskEnd> {
     let is_won = report.run.kind == RunKind::Race
         && matches!(report.status, RunStatus::Finished | RunStatus::Partial);

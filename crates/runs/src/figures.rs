@@ -2,6 +2,7 @@
 //! comparisons are made of.
 
 pub(crate) mod attempts;
+pub(crate) mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +12,8 @@ use spore_model::{ContextUse, Cost, Run, RunId, RunKind, RunStatus, Timestamp};
 use spore_pipeline::TaskLanding;
 use spore_store::{FigureRow, Journal, JournalError, RunQuery};
 
-use crate::lasted::{RunTimes, lasted};
 use crate::list::RunFilter;
+use crate::list::lasted::{RunTimes, lasted};
 use crate::live::Presence;
 use crate::report::cost_so_far;
 use attempts::{ListTask, is_list, tasks_of_list};

@@ -18,7 +18,6 @@ mod explain;
 mod export;
 mod figures;
 mod groups;
-mod lasted;
 mod list;
 mod live;
 mod news;
@@ -27,11 +26,9 @@ mod questions;
 mod report;
 mod spending;
 mod stats;
-mod tasks;
 mod telemetry;
 mod timeline;
 mod waiting;
-mod work;
 
 pub use advice::{NextStep, REVIEW};
 pub use applied::{Applied, Apply, NOT_MERGED, UnknownApply};
@@ -41,6 +38,7 @@ pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
     compare_experiments,
 };
+pub use explain::tasks::{TaskEnd, task_ends};
 pub use explain::{
     AttemptExplained, DecidedBy, FileExplained, FileSignals, FileTold, RunExplanation, Signal,
     TaskFileRecord, explain, words_of_step,
@@ -49,6 +47,7 @@ pub use export::{
     BounceChange, ExportFormat, ExportedDocument, GateLog, PeriodAccount, RunAccount, TaskAccount,
     WholeChange, export_period, export_run,
 };
+pub use figures::work::{RecordedWork, recorded_work};
 pub use figures::{
     RunFigures, TopBy, figures_of_run, figures_of_runs, figures_with_tasks, top_runs,
 };
@@ -63,11 +62,9 @@ pub use spending::{SpendingLine, SpendingReport, report_spending};
 pub use spore_model::SessionFailure;
 pub use spore_store::SpendingBy;
 pub use stats::{ContextStats, ReasonCount, RunStats, Spread, stats_of};
-pub use tasks::{TaskEnd, task_ends};
 pub use telemetry::{RunSpan, spans_of_run, trace_requests};
 pub use timeline::{
     CarriedSum, RunStory, RunTimeline, StoryEntry, StorySession, TimelineEntry, story_of_run,
     timeline_of_run,
 };
 pub use waiting::{WaitingRun, WaitingRuns, waiting_runs};
-pub use work::{RecordedWork, recorded_work};

@@ -1,5 +1,7 @@
 //! Many runs, a row each: chosen first, then cut off at the limit.
 
+pub(crate) mod lasted;
+
 use schemars::JsonSchema;
 use std::time::Duration;
 
@@ -7,9 +9,9 @@ use serde::Serialize;
 use spore_model::{Cost, Run, RunId, RunKind, RunStatus, Timestamp, Usd};
 use spore_store::{Journal, JournalError, LeastTime, RunQuery};
 
-use crate::lasted::{RunTimes, lasted};
 use crate::live::Presence;
 use crate::report::cost_so_far;
+use lasted::{RunTimes, lasted};
 
 /// Which runs to look at; what is `None` is not asked about.
 #[derive(Clone, PartialEq, Debug, Default)]

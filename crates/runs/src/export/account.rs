@@ -2,11 +2,11 @@
 
 use spore_model::{CommitId, Timestamp, Verdict};
 
+use crate::explain::tasks::TaskEnd;
 use crate::figures::RunFigures;
 use crate::report::RunReport;
 use crate::spending::SpendingReport;
 use crate::stats::RunStats;
-use crate::tasks::TaskEnd;
 use crate::timeline::RunTimeline;
 
 /// All that a document about one run is made of.

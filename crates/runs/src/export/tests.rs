@@ -1,11 +1,11 @@
 use spore_model::{CommitId, Cost, LedgerEntry, Run, RunKind, RunStatus, Usage, Usd, Verdict};
 
 use super::*;
+use crate::explain::tasks::TaskEnd;
 use crate::figures::RunFigures;
 use crate::report::{BounceReport, RunReport};
 use crate::spending::SpendingReport;
 use crate::stats::stats_of;
-use crate::tasks::TaskEnd;
 use crate::timeline::{RunTimeline, TimelineEntry};
 
 /// Text that would act if any of it got into a document as it is.
