@@ -49,20 +49,17 @@ pub(crate) fn read(text: &str) -> SpokenWords {
     let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
     let mut speech = SpokenWords { only_asks: true, ..SpokenWords::default() };
     let mut hints = 0;
-    let taken_back = standing::is_taken_back(&said);
     for sentence in sentences(&said) {
         let opens = opening(sentence);
         let is_question = sentence.ends_with(['?', '？']);
         let found = phrases::find(sentence, opens, is_question);
         let own = &sentence[opens..];
-        // What another person said is not the speaker's.
-        let is_reported = voices::is_reported(sentence);
+        // What takes long to find out is asked last: most of what people say is nothing of all this.
         let instructs = !is_question
-            && !taken_back
             && found.kind.is_none_or(|kind| kind == SpokenKind::Instruction)
-            && standing::instructs(sentence, opens, found.standing);
+            && standing::instructs(sentence, opens, found.standing)
+            && !standing::is_taken_back(&said);
         let kind = match found.kind {
-            _ if is_reported => None,
             _ if instructs => Some(SpokenKind::Instruction),
             Some(SpokenKind::Instruction) => None,
             Some(SpokenKind::Correction) if agrees(own) => None,
@@ -70,10 +67,17 @@ pub(crate) fn read(text: &str) -> SpokenWords {
             None if !is_question && blames_the_doer(own, found) => Some(SpokenKind::Correction),
             kind => kind,
         };
-        speech.kind = [speech.kind, kind].into_iter().flatten().min();
-        if !is_question && !is_reported {
-            speech.complains |= found.complains || tells_a_deed(sentence) || tells_a_deed(own);
-            hints += found.hints + u8::from(names_a_deed(sentence));
+        let complains = !is_question
+            && (found.complains || tells_a_deed(sentence) || (opens > 0 && tells_a_deed(own)));
+        let hinted = match is_question {
+            true => 0,
+            false => found.hints + u8::from(names_a_deed(sentence)),
+        };
+        // What another person said is not the speaker's.
+        if (kind.is_some() || complains || hinted > 0) && !voices::is_reported(sentence) {
+            speech.kind = [speech.kind, kind].into_iter().flatten().min();
+            speech.complains |= complains;
+            hints += hinted;
         }
         speech.only_asks &= is_question && !asks_for_work(sentence);
     }
@@ -83,7 +87,8 @@ pub(crate) fn read(text: &str) -> SpokenWords {
     if voices::is_to_another(&said) {
         return SpokenWords { only_asks: speech.only_asks, ..SpokenWords::default() };
     }
-    if voices::praises(&said) || says(FORGIVEN) {
+    let faults = speech.complains || speech.hints || speech.is_correction();
+    if faults && (voices::praises(&said) || says(FORGIVEN)) {
         (speech.complains, speech.hints) = (false, false);
         if speech.is_correction() && (says(FORGIVEN) || !voices::asks_back(&said)) {
             speech.kind = None;

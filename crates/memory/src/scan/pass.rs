@@ -259,7 +259,11 @@ impl<'a> ScanPass<'a> {
         if talks {
             self.leave_named_open(at, heard, &related);
         }
-        let doubts = said.as_deref().is_some_and(speech::doubts);
+        // Asked only where it decides something: it takes as long as all the rest of a message.
+        let follows = |session| !related.is_empty() || self.done.turns.get(session).is_some();
+        let doubts = !speech.is_correction()
+            && session.as_ref().is_some_and(follows)
+            && said.as_deref().is_some_and(speech::doubts);
         self.follow_turn(heard, session.as_ref(), &related, speech, doubts);
         for judged in judged {
             self.decide(heard, &judged, &related);

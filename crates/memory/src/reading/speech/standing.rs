@@ -16,9 +16,6 @@ use super::work::{bare, is_about_work, names_artefact};
 /// one of the standing phrases stands in it.
 pub(super) fn instructs(sentence: &str, opens: usize, phrase: Option<(usize, usize)>) -> bool {
     let own = &sentence[opens..];
-    if is_bound(sentence) || is_resolution(own) {
-        return false;
-    }
     let always = ALWAYS.iter().find_map(|words| own.strip_prefix(words));
     let commands = match (always, phrase) {
         // A saying begins like this as well, so it has to name what work is done on.
@@ -30,7 +27,7 @@ pub(super) fn instructs(sentence: &str, opens: usize, phrase: Option<(usize, usi
         (None, Some(phrase)) => is_for_work(own) && is_commanded(sentence, opens, phrase),
         (None, None) => false,
     };
-    commands && !states(sentence)
+    commands && !is_bound(sentence) && !is_resolution(own) && !states(sentence)
 }
 
 /// Whether a sentence speaks of one piece of work, or of when it suits.
@@ -132,7 +129,8 @@ pub(super) fn has_words(text: &str, words: &[&str]) -> bool {
     let stands = |part: &&str| {
         text.match_indices(*part).any(|(at, _)| stands_between(text, at, at + part.len()))
     };
-    words.iter().any(stands)
+    // Most words are in no text, and to be sure of that is much quicker than to begin a search.
+    words.iter().any(|part| text.contains(*part) && stands(part))
 }
 
 #[cfg(test)]
