@@ -460,7 +460,7 @@ fn what_was_put_back_is_not_removed_again_for_the_same_reasons() {
     }
     assert_eq!(pass("update")["terminal"], "NO-OP");
     assert_eq!(broadcast(&env), FILE);
-    // It is on record in nobody's words, and is no help.
+    // That the line was put back is on record in nobody's words, and is no help.
     let why = env.spore(&["memory", "why", "L5", "--json"]).code(0).json();
     let put_back = why["evidence"].as_array().unwrap().last().unwrap();
     assert_eq!(

@@ -14,7 +14,7 @@
 //!
 //! The ferries' turns are parted by lot: rules were mended by the words of the one half, and the
 //! figures of the other were looked at often while they were, and four of its words. The third log was written when the
-//! rules stood and is the cleanest there is: what the rules miss in it nobody has read, and no
+//! rules stood and is the cleanest there is: no author of a rule has read what they miss in it, and no
 //! phrase was written for it; its five wrong labels were read once, as kinds of error.
 //!
 //! So a rule's label can be relied on, and most of what people say gets none: it waits for a judge.

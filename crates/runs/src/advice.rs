@@ -2,10 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spore_model::{
-    Park, Run, RunId, RunKind, RunState, RunStatus, SessionNotes, StepKey, Timestamp,
-};
-use spore_pipeline::Done;
+use spore_model::{Park, Run, RunId, RunKind, RunState, RunStatus, SessionNotes, Timestamp};
 use spore_store::{Journal, JournalError};
 
 use crate::applied::Applied;
@@ -64,12 +61,7 @@ pub(crate) fn unapplied(
     if !matches!(status, RunStatus::Verified | RunStatus::Finished | RunStatus::Partial) {
         return Ok(None);
     }
-    let step = journal.step(run.id, &StepKey::apply())?.and_then(|step| step.result);
-    let applied = match step.and_then(|done| serde_json::from_value(done).ok()) {
-        Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
-        _ => None,
-    };
-    Ok(applied.filter(|applied| !applied.done))
+    Ok(Applied::of(journal, run.id)?.filter(|applied| !applied.done))
 }
 
 /// Whether a run of this kind can be answered.

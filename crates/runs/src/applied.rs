@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use spore_model::CommitId;
+use spore_model::{CommitId, RunId, StepKey};
+use spore_pipeline::Done;
+use spore_store::{Journal, JournalError};
 
 /// What to do with a verified change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -84,6 +86,15 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// Returns what is on record of a run's own work; nothing where it was not applied yet.
+    pub fn of(journal: &dyn Journal, run: RunId) -> Result<Option<Self>, JournalError> {
+        let step = journal.step(run, &StepKey::apply())?.and_then(|step| step.result);
+        Ok(match step.and_then(|done| serde_json::from_value(done).ok()) {
+            Some(Done::Applied { record }) => serde_json::from_value(record).ok(),
+            _ => None,
+        })
+    }
+
     /// Returns the commit to name to people: that of the branch the work came into, which is another
     /// than the one `made` where the branch had moved on.
     pub fn named<'a>(&'a self, made: &'a CommitId) -> &'a CommitId {

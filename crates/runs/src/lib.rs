@@ -38,7 +38,7 @@ pub use experiments::{
     Conclusiveness, ExperimentComparison, MeasuredDifference, TaskMeans, TaskPair, UNLABELLED,
     compare_experiments,
 };
-pub use explain::tasks::{TaskEnd, task_ends};
+pub use explain::tasks::{TaskEnd, source_of_list, task_ends};
 pub use explain::{
     AttemptExplained, DecidedBy, FileExplained, FileSignals, FileTold, RunExplanation, Signal,
     TaskFileRecord, explain, words_of_step,

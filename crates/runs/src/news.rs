@@ -265,23 +265,7 @@ mod tests {
 
     fn report() -> RunReport {
         let run = Run::begin(id(1), RunKind::Orchestrate, "mend it", Timestamp::from_millis(0));
-        RunReport {
-            status: RunStatus::Running,
-            run,
-            branch: None,
-            commit: None,
-            applied: None,
-            answer: None,
-            next: None,
-            bounces: Vec::new(),
-            sessions: Vec::new(),
-            parts: Vec::new(),
-            left: Vec::new(),
-            live: Vec::new(),
-            ledger: Vec::new(),
-            cost: Cost::default(),
-            directory: String::new(),
-        }
+        RunReport::bare(run, RunStatus::Running)
     }
 
     fn session(number: u128, ended: bool) -> SessionRow {

@@ -224,18 +224,17 @@ pub(crate) fn is_task(kind: RunKind) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn part(depth: u32, status: RunStatus, outcome: Option<Outcome>) -> PartRow {
-        PartRow {
-            id: RunId::from_parts(0, 1),
-            kind: RunKind::Stage,
+impl PartRow {
+    /// A part of which nothing more is known.
+    pub(crate) fn bare(id: RunId, kind: RunKind, status: RunStatus) -> Self {
+        Self {
+            id,
+            kind,
             name: String::new(),
             attempt: 1,
-            depth,
+            depth: 1,
             status,
-            outcome,
+            outcome: None,
             backend: None,
             reason: None,
             turns: 0,
@@ -246,6 +245,16 @@ mod tests {
             rolled_back: None,
             refused: RefusedCalls::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(depth: u32, status: RunStatus, outcome: Option<Outcome>) -> PartRow {
+        let part = PartRow::bare(RunId::from_parts(0, 1), RunKind::Stage, status);
+        PartRow { depth, outcome, ..part }
     }
 
     #[test]

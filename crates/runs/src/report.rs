@@ -112,10 +112,7 @@ pub fn report_run(
         .map(|bounce| bounce_report(journal, &run, &bounce, alive))
         .collect::<Result<Vec<_>, _>>()?;
     let commit = commit_of(journal, &run)?;
-    let applied = match recorded(journal, id, &StepKey::apply())? {
-        Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
-        _ => None,
-    };
+    let applied = Applied::of(journal, id)?;
     let (parts, books) = parts_of(journal, &run, alive)?;
     let mut ledger = books_of(journal, &run)?;
     ledger.extend(books);
@@ -293,4 +290,28 @@ fn recorded<T: DeserializeOwned>(
 ) -> Result<Option<T>, JournalError> {
     let step = journal.step(run, key)?;
     Ok(step.and_then(|step| step.result).and_then(|value| serde_json::from_value(value).ok()))
+}
+
+#[cfg(test)]
+impl RunReport {
+    /// A run of which nothing more is known.
+    pub(crate) fn bare(run: Run, status: RunStatus) -> Self {
+        Self {
+            status,
+            run,
+            branch: None,
+            commit: None,
+            applied: None,
+            answer: None,
+            next: None,
+            bounces: Vec::new(),
+            sessions: Vec::new(),
+            parts: Vec::new(),
+            left: Vec::new(),
+            live: Vec::new(),
+            ledger: Vec::new(),
+            cost: Cost::default(),
+            directory: String::new(),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use spore_model::{
     CommitId, Cost, Fault, Outcome, Park, Run, RunId, RunKind, RunStatus, StepKey, Usd,
 };
 use spore_pipeline::{
-    Done, LoopState, LoopTask, SourceForm, TaskLanding, TaskLoop, TaskStanding, ticked,
+    LoopState, LoopTask, SourceForm, TaskLanding, TaskLoop, TaskStanding, ticked,
 };
 use spore_runs::{Applied, NextStep};
 
@@ -17,7 +17,7 @@ use super::active::ActiveLoop;
 use super::record::{LoopRecord, TaskNews};
 use super::settings::LoopSettings;
 use crate::base::files::{pretty, read_text};
-use crate::base::step::{begun_run, recorded};
+use crate::base::step::begun_run;
 use crate::report;
 use crate::{Result, Workspace};
 
@@ -179,10 +179,7 @@ pub(crate) fn report_loop(
     let count = |word: &str| {
         u32::try_from(tasks.iter().filter(|row| row.status == word).count()).unwrap_or(u32::MAX)
     };
-    let applied = match recorded(ground.journal, ground.root, &StepKey::apply())? {
-        Some(Done::Applied { record }) => serde_json::from_value::<Applied>(record).ok(),
-        _ => None,
-    };
+    let applied = Applied::of(ground.journal, ground.root)?;
     let has_landed = record
         .news
         .iter()

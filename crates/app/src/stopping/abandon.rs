@@ -82,17 +82,14 @@ pub(crate) fn give_up(
 
 /// Says what starts a run of this kind anew that was given up.
 fn begins_anew(run: &Run) -> Option<String> {
-    let source = || run.settings.get("source")?.as_str().filter(|source| *source != "-");
+    let source = || spore_runs::source_of_list(run);
     match run.kind {
         RunKind::Orchestrate | RunKind::Solo => {
             Some(format!("`spore retry {}` starts the task anew.", run.id.short()))
         }
-        RunKind::Loop => source().map(|list| {
-            let list = spore_plain::line(list);
-            format!("`spore loop --source {list}` goes on behind what is verified.")
-        }),
-        RunKind::Batch => source()
-            .map(|list| format!("`spore batch {}` begins it anew.", spore_plain::line(list))),
+        RunKind::Loop => source()
+            .map(|list| format!("`spore loop --source {list}` goes on behind what is verified.")),
+        RunKind::Batch => source().map(|list| format!("`spore batch {list}` begins it anew.")),
         RunKind::Race => {
             Some("`spore orchestrate --race` with the same task starts it anew.".to_owned())
         }

@@ -161,13 +161,18 @@ fn retry_of(part: &PartRow) -> Option<String> {
 /// Returns what goes on with all that is not done of a list: only one in a file can be called again,
 /// and a batch would do all of it once more.
 pub(crate) fn again(run: &Run) -> Option<String> {
+    let source = source_of_list(run)?;
+    (run.kind == RunKind::Loop).then(|| format!("spore loop --source {source}"))
+}
+
+/// Returns the file of a list as a shell reads it; nothing where it was read from a pipe.
+pub fn source_of_list(run: &Run) -> Option<String> {
     let source = run.settings.get("source")?.as_str().filter(|source| *source != "-")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,@%=".contains(c);
-    let source = match source.chars().all(is_plain) {
+    Some(match source.chars().all(is_plain) {
         true => source.to_owned(),
         false => format!("'{}'", spore_plain::line(source).replace('\'', r"'\''")),
-    };
-    (run.kind == RunKind::Loop).then(|| format!("spore loop --source {source}"))
+    })
 }
 
 fn tasks_of(list: &Run) -> Vec<LoopTask> {
@@ -198,7 +203,7 @@ pub(crate) fn words_of_list_step(run: &Run, key: &StepKey) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use spore_model::{Cost, EffectClass, RefusedCalls, Timestamp};
+    use spore_model::{EffectClass, Timestamp};
 
     use super::*;
 
@@ -208,43 +213,15 @@ mod tests {
 
     fn part(number: u128, status: RunStatus) -> PartRow {
         PartRow {
-            id: id(number),
-            kind: RunKind::Orchestrate,
             name: "a title".to_owned(),
-            attempt: 1,
-            depth: 1,
-            status,
-            outcome: None,
             backend: Some("replay".to_owned()),
             reason: Some("its checks are red".to_owned()),
-            turns: 0,
-            cost: Cost::default(),
-            started: Timestamp::from_millis(0),
-            ended: None,
-            commit: None,
-            rolled_back: None,
-            refused: RefusedCalls::default(),
+            ..PartRow::bare(id(number), RunKind::Orchestrate, status)
         }
     }
 
     fn report(run: Run, status: RunStatus, parts: Vec<PartRow>) -> RunReport {
-        RunReport {
-            status,
-            run,
-            branch: None,
-            commit: None,
-            applied: None,
-            answer: None,
-            next: None,
-            bounces: Vec::new(),
-            sessions: Vec::new(),
-            parts,
-            left: Vec::new(),
-            live: Vec::new(),
-            ledger: Vec::new(),
-            cost: Cost::default(),
-            directory: String::new(),
-        }
+        RunReport { parts, ..RunReport::bare(run, status) }
     }
 
     fn step(key: StepKey, intent: Value, result: Option<Value>) -> RecordedStep {

@@ -84,21 +84,11 @@ fn account() -> RunAccount {
             entries,
         },
         report: RunReport {
-            status: RunStatus::Failed,
-            run,
-            branch: None,
-            commit: None,
-            applied: None,
             answer: Some(HOSTILE.to_owned()),
-            next: None,
             bounces: vec![bounce],
-            sessions: Vec::new(),
-            parts: Vec::new(),
-            left: Vec::new(),
-            live: Vec::new(),
             cost: ledger.iter().map(|bill| bill.cost).sum(),
             ledger,
-            directory: String::new(),
+            ..RunReport::bare(run, RunStatus::Failed)
         },
         changes: vec![BounceChange {
             bounce: 1,
